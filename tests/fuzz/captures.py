@@ -1,8 +1,8 @@
-"""Random functions that read numbers, tensors and objects outside, captured while those change.
+"""Fuzzing of captures: random functions read state outside of them that changes between calls.
 
-Each program is Python text: a class with state, a function that reads it in many ways, and events
-between calls. It runs twice, captured and not; results and state must have equal bits. All
-arithmetic is exact (few bits, rounded often), so bits do not depend on which values share a kernel.
+A program is Python text: a class with state, a function that reads it in many ways, and an event
+before each call. It runs captured and not; results and state must be bitwise equal. All arithmetic
+is exact (few bits, rounded often), so that fusion does not change results.
 
     python -m fuzz.captures --programs 10000 --seed 1
 """
@@ -176,27 +176,29 @@ def made():
 """
 
 
-class Text(NamedTuple):
+class CaptureProgram(NamedTuple):
     """A program: its function, and an event before each call."""
 
     world: str
     events: tuple[str, ...]
 
 
-def generate(seed: int) -> Text:
+def generate(seed: int) -> CaptureProgram:
     rng = Random(seed)
     body = []
     for _ in range(rng.randint(2, 9)):
-        body += [_filled(rng, _chosen(rng, STATEMENTS)), "y = exact(y)"]
-    events = [_filled(rng, _chosen(rng, EVENTS)) for _ in range(rng.randint(6, 14))]
-    return Text(WORLD.replace("{body}", "\n        ".join(body)), ("pass", "pass", *events))
+        body += [_fill_template(rng, _random_row(rng, STATEMENTS)), "y = exact(y)"]
+    events = [_fill_template(rng, _random_row(rng, EVENTS)) for _ in range(rng.randint(6, 14))]
+    return CaptureProgram(
+        WORLD.replace("{body}", "\n        ".join(body)), ("pass", "pass", *events)
+    )
 
 
-def _chosen(rng: Random, rows: tuple[tuple[int, str], ...]) -> str:
+def _random_row(rng: Random, rows: tuple[tuple[int, str], ...]) -> str:
     return rng.choices([text for _, text in rows], [weight for weight, _ in rows])[0]
 
 
-def _filled(rng: Random, text: str) -> str:
+def _fill_template(rng: Random, text: str) -> str:
     choices = {"number": NUMBERS, "tensor": TENSORS, "function": FUNCTIONS, "flag": FLAGS}
     for name, values in choices.items():
         text = text.replace(f"{{{name}}}", rng.choice(values))
@@ -207,27 +209,27 @@ def _filled(rng: Random, text: str) -> str:
 
 
 class Outcome(NamedTuple):
-    """What a run gave: the bits of results and state after each call; the error that ended it."""
+    """The bits of results and state after each call, and the error that ended the run."""
 
     bits: list[tuple[bytes, ...]]
     error: str | None
 
 
-def run(program: Text, is_captured: bool, name: str) -> Outcome:
+def run(program: CaptureProgram, is_captured: bool, name: str) -> Outcome:
     from glassgrad import Tensor, TinyJit
     from glassgrad.base.errors import CaptureError
 
     space = _namespace(program, name)
     Tensor.manual_seed(7)
     world, function, set_cell = space["made"]()
-    called: Callable[[Any], Any] = TinyJit(function) if is_captured else function
-    known = {"world": world, "space": space, "set_cell": set_cell, "rows": 2}
+    callee: Callable[[Any], Any] = TinyJit(function) if is_captured else function
+    variables = {"world": world, "space": space, "set_cell": set_cell, "rows": 2}
     found: list[tuple[bytes, ...]] = []
     for number, event in enumerate(program.events):
-        exec(compile(event, "<event>", "exec"), space, known)
-        numbers = np.random.default_rng(number).integers(-8, 9, (known["rows"], WIDTH)) / 4
+        exec(compile(event, "<event>", "exec"), space, variables)
+        numbers = np.random.default_rng(number).integers(-8, 9, (variables["rows"], WIDTH)) / 4
         try:
-            result = called(Tensor(numbers.astype(np.float32)).realize())
+            result = callee(Tensor(numbers.astype(np.float32)).realize())
         except CaptureError as error:
             return Outcome(found, str(error))
         tensors = (result, world.state, world.w)
@@ -235,8 +237,8 @@ def run(program: Text, is_captured: bool, name: str) -> Outcome:
     return Outcome(found, None)
 
 
-def _namespace(program: Text, name: str) -> dict[str, Any]:
-    """The program's globals; its lines can be shown in errors."""
+def _namespace(program: CaptureProgram, name: str) -> dict[str, Any]:
+    """The globals of a program; tracebacks show its lines."""
     from dataclasses import dataclass
 
     from glassgrad import Tensor
@@ -262,21 +264,23 @@ def _namespace(program: Text, name: str) -> dict[str, Any]:
 
 
 def check(seed: int) -> tuple[str, str | None]:
-    """How a program ended ("equal" or "refused"), or in what it differs."""
+    """The outcome ("equal", "refused", "WRONG" or "not a program"), and a message."""
     program = generate(seed)
     try:
-        wanted = run(program, is_captured=False, name=f"plain {seed}")
+        expected = run(program, is_captured=False, name=f"plain {seed}")
     except Exception as error:  # noqa: BLE001  a program that is not right by itself
         return f"not a program: {type(error).__name__}", None
     found = run(program, is_captured=True, name=f"captured {seed}")
-    same = sum(a == b for a, b in zip(wanted.bits, found.bits, strict=False))
-    if same == len(found.bits):
+    equal_calls = sum(a == b for a, b in zip(expected.bits, found.bits, strict=False))
+    if equal_calls == len(found.bits):
         return ("equal" if found.error is None else "refused"), found.error
-    call = next(n for n, (a, b) in enumerate(zip(wanted.bits, found.bits, strict=False)) if a != b)
+    call = next(
+        n for n, (a, b) in enumerate(zip(expected.bits, found.bits, strict=False)) if a != b
+    )
     return "WRONG", f"seed {seed}, call {call}: {show(program, call)}"
 
 
-def show(program: Text, call: int) -> str:
+def show(program: CaptureProgram, call: int) -> str:
     body = program.world.partition("self, y = world, x\n")[2].partition("return y")[0]
     return f"\n{body}events: {program.events[: call + 1]}"
 
@@ -285,12 +289,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="fuzz.captures", description=__doc__)
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--verbose", action="store_true", help="say what was refused, and why")
+    parser.add_argument("--verbose", action="store_true", help="print the reasons of refusals")
     options = parser.parse_args(arguments)
     first = SystemRandom().randrange(1 << 40) if options.seed is None else options.seed
     counts: dict[str, int] = {}
     reasons: dict[str, int] = {}
-    begun = time.monotonic()
+    start = time.monotonic()
     for seed in range(first, first + options.programs):
         outcome, message = check(seed)
         counts[outcome] = counts.get(outcome, 0) + 1
@@ -299,7 +303,7 @@ def main(arguments: list[str] | None = None) -> int:
         elif message:
             reason = message.partition("\n")[0]
             reasons[reason] = reasons.get(reason, 0) + 1
-    print(f"{options.programs} programs from seed {first} in {time.monotonic() - begun:.0f} s:",
+    print(f"{options.programs} programs from seed {first} in {time.monotonic() - start:.0f} s:",
           ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))  # fmt: skip
     if options.verbose:
         for reason, count in sorted(reasons.items(), key=lambda pair: -pair[1])[:40]:

@@ -1,4 +1,4 @@
-"""A seed -> one case: what kind of program, in which mode, and what became of it."""
+"""Cases: a seed -> a random program in a random mode, and a report of its run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from fuzz.generate import Wishes, generate
+from fuzz.generate import GeneratorOptions, generate
 from fuzz.modes import Failure, check, check_threads, seeds_of
 from fuzz.ops import FAMILIES
 from fuzz.programs import Program
@@ -17,14 +17,14 @@ from fuzz.stochastic import Discard
 
 MODES = {"plain": 25, "captured": 20, "noopt": 10, "recipes": 15, "two cores": 20, "threads": 2,
          "lifted": 10}  # fmt: skip
-GRADIENTS = 0.3  # of all programs
+GRADIENT_FRACTION = 0.3  # of all programs
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What a run leaves out: modes, families, operations, "gradients", or one under gradients.
+class Exclusions:
+    """What to exclude: modes, families, operations, "gradients", or "gradient:NAME".
 
-    The last is written "gradient:realize".
+    The last excludes an operation from programs with gradients.
     """
 
     without: frozenset[str] = frozenset()
@@ -34,16 +34,16 @@ class Choice:
         return {mode: weight for mode, weight in MODES.items() if mode not in self.without}
 
     def operations(self, has_gradients: bool) -> frozenset[str]:
-        mark = "gradient:"
+        prefix = "gradient:"
         found = {op.name for name in self.without for op in FAMILIES.get(name, ())}
         if has_gradients:
-            found |= {name.removeprefix(mark) for name in self.without if name.startswith(mark)}
+            found |= {name.removeprefix(prefix) for name in self.without if name.startswith(prefix)}
         return self.without | found
 
 
 @dataclass
 class Report:
-    """What became of a seed."""
+    """The outcome of a seed."""
 
     seed: int
     mode: str
@@ -56,44 +56,44 @@ class Report:
     signature: tuple[Any, ...] = field(default_factory=tuple)
 
 
-def case(seed: int, choice: Choice = Choice()) -> tuple[str, Wishes, Random]:
+def case(seed: int, exclusions: Exclusions = Exclusions()) -> tuple[str, GeneratorOptions, Random]:
     rng = Random(seed)
-    modes = choice.modes
+    modes = exclusions.modes
     mode = rng.choices(list(modes), list(modes.values()))[0]
-    has_gradients = rng.random() < GRADIENTS and "gradients" not in choice.without
-    return mode, Wishes(has_gradients, choice.operations(has_gradients)), rng
+    has_gradients = rng.random() < GRADIENT_FRACTION and "gradients" not in exclusions.without
+    return mode, GeneratorOptions(has_gradients, exclusions.operations(has_gradients)), rng
 
 
-def run_case(seed: int, choice: Choice = Choice(), seconds: float = 30.0) -> Report:
-    """Generate, run, compare; a failure is shrunk and written out."""
-    mode, wishes, rng = case(seed, choice)
+def run_case(seed: int, exclusions: Exclusions = Exclusions(), seconds: float = 30.0) -> Report:
+    """Generate, run and compare; shrink and describe a failure."""
+    mode, options, rng = case(seed, exclusions)
     report = Report(seed, mode)
-    begun = time.process_time()
+    start = time.process_time()
     if mode == "threads":
-        wishes = Wishes(False, choice.operations(True))
-        report.programs, report.failure = check_threads(rng.randrange(1 << 40), wishes)
+        options = GeneratorOptions(False, exclusions.operations(True))
+        report.programs, report.failure = check_threads(rng.randrange(1 << 40), options)
     else:
-        program = generate(rng.randrange(1 << 40), wishes)
+        program = generate(rng.randrange(1 << 40), options)
         try:
             report.failure = check(program, mode, seed)
             report.programs, report.gradients = 1, int(bool(program.loss))
         except Discard:
             report.discards = 1
-    report.seconds = time.process_time() - begun
+    report.seconds = time.process_time() - start
     if report.failure:
         describe(report, seconds)
     return report
 
 
 def describe(report: Report, seconds: float) -> None:
-    """The smallest program that fails alike, what it gives, and how to run it again."""
+    """Describe a failure: a minimal script that fails in the same way, and the message."""
     failure = report.failure
     assert failure is not None
     small, message = failure.program, failure.message
     if report.mode != "threads":
         small = smallest(failure, seconds)
-        again = check(small, failure.mode, failure.seed)
-        message = again.message if again else message
+        minimal = check(small, failure.mode, failure.seed)
+        message = minimal.message if minimal else message
     report.signature = (failure.kind, *sorted({one.op for one in small.statements}))
     if failure.kind != "wrong":
         lines = [line for line in message.splitlines() if line[:1].strip()]

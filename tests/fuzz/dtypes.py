@@ -1,4 +1,4 @@
-"""Names of dtypes -> NumPy's dtypes, what they can hold, and which dtype two of them meet in."""
+"""Dtypes by name: those of NumPy, their precision and range, promotion and casts."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ EPSILON = {
     "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7,
     "fp8e4m3": 2.0**-3, "fp8e5m2": 2.0**-2,
 }  # fmt: skip
-# Half the distance between numbers around 0.
-TINIEST = {
+# An absolute error that is always allowed; for narrow floats half the distance of subnormals.
+MIN_ERROR = {
     "float64": 1e-300, "float32": 1e-37, "float16": 2.0**-24, "bfloat16": 1e-37,
     "fp8e4m3": 2.0**-9, "fp8e5m2": 2.0**-16,
 }  # fmt: skip
-# Values beyond these are not made: squares do not overflow, and float32 sums stay well conditioned.
-LARGEST = {
+# Larger values are discarded: squares must not overflow, and float32 sums be well conditioned.
+MAX_VALUE = {
     "float64": 1e5, "float32": 1e4, "float16": 200.0, "bfloat16": 1e4, "fp8e4m3": 16.0,
     "fp8e5m2": 200.0,
 }  # fmt: skip
-# Errors beyond these shares of a value make it useless.
-LOOSEST = {
+# Values with larger relative errors are discarded as ill-conditioned.
+MAX_RELATIVE_ERROR = {
     "float64": 1e-10, "float32": 3e-4, "float16": 0.03, "bfloat16": 0.1, "fp8e4m3": 0.3,
     "fp8e5m2": 0.5,
 }  # fmt: skip
@@ -46,13 +46,13 @@ def is_float(name: str) -> bool:
     return name in EPSILON
 
 
-def kept_as(name: str) -> np.dtype:
-    """In what the reference keeps values: floats in float64, others as they are."""
+def reference_dtype(name: str) -> np.dtype:
+    """The dtype of reference values: float64 for floats, otherwise the dtype itself."""
     return np.dtype(np.float64) if is_float(name) else np.dtype(name)
 
 
-def rounded(x: Array, name: str) -> Array:
-    """Floats as the dtype would hold them, in float64."""
+def round_to(x: Array, name: str) -> Array:
+    """Round to a dtype; the result is float64."""
     return x if name == "float64" else x.astype(numpy_dtype(name)).astype(np.float64)
 
 
@@ -61,14 +61,14 @@ def bits(name: str) -> int:
 
 
 def promote(one: str, other: str) -> str:
-    """The table of docs/dtypes.md, in rules."""
+    """The promotion table of docs/dtypes.md as rules."""
     if one == other or other == "bool":
         return one
     if one == "bool":
         return other
     if is_float(one) or is_float(other):
         return _floats(one, other) if is_float(one) and is_float(other) else _the_float(one, other)
-    return _whole(one, other)
+    return _ints(one, other)
 
 
 def _the_float(one: str, other: str) -> str:
@@ -82,7 +82,7 @@ def _floats(one: str, other: str) -> str:
     return "float32" if bits(wide) == 16 else "float16"
 
 
-def _whole(one: str, other: str) -> str:
+def _ints(one: str, other: str) -> str:
     if (one in INTS) == (other in INTS):
         return max(one, other, key=bits)
     signed, unsigned = (one, other) if one in INTS else (other, one)
@@ -92,7 +92,7 @@ def _whole(one: str, other: str) -> str:
 
 
 def cast(x: Array, source: str, target: str) -> Array:
-    """As docs/dtypes.md says: floats become ints towards zero, ints by their low bits."""
+    """A cast of docs/dtypes.md: floats are truncated and clipped to ints, ints wrap around."""
     if target == "bool":
         return x.astype(bool)
     if is_float(target):

@@ -1,4 +1,4 @@
-"""seed -> Program: grown statement by statement, each accepted once the reference can judge it."""
+"""Generator: a seed -> a Program, built of statements whose results the reference knows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 from fuzz.dtypes import is_float
 from fuzz.ops import FAMILIES, OPS
-from fuzz.pool import Pool, Refused
+from fuzz.pool import NotApplicable, Pool
 from fuzz.programs import Program, Statement
 from fuzz.reference import step
 from fuzz.stochastic import Arithmetic, Discard
@@ -17,7 +17,7 @@ SMALL = (1, 2, 3, 5, 7, 8, 13, 16, 17)
 LARGE = (64, 65, 96, 128, 256, 1000)
 NARROW = ("bfloat16", "float16", "fp8e4m3", "fp8e5m2")
 
-# How often each family is tried, by the theme of a program.
+# Weights of the families of operations, by the theme of a program.
 THEMES: dict[str, dict[str, float]] = {
     "everything": {"elementwise": 5, "views": 3.5, "copies": 1.5, "indexing": 1.5, "reductions": 3,
                    "contraction": 1.5, "networks": 0.7, "writes": 1.5, "others": 0.5},
@@ -32,45 +32,44 @@ THEMES: dict[str, dict[str, float]] = {
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What kind of program is wanted; `without` are names of operations that are left out."""
+class GeneratorOptions:
+    """The kind of program; `without` are names of excluded operations."""
 
     has_gradients: bool = False
     without: frozenset[str] = frozenset()
-    least: int = 15
-    most: int = 40
+    min_statements: int = 15
+    max_statements: int = 40
 
 
-def generate(seed: int, wishes: Wishes = Wishes()) -> Program:
-    """A program that follows from the seed alone."""
+def generate(seed: int, options: GeneratorOptions = GeneratorOptions()) -> Program:
+    """A program, determined by the seed."""
     rng = Random(seed)
-    weights = (3, 2, 2, 1, 0, 8) if wishes.has_gradients else (5, 3, 3, 3, 1.5, 0)
+    weights = (3, 2, 2, 1, 0, 8) if options.has_gradients else (5, 3, 3, 3, 1.5, 0)
     theme = rng.choices(list(THEMES), weights)[0]
-    pool = _pool(rng, wishes, theme)
-    ops = _ops(theme, wishes)
-    pool.leaf(_shape_with_elements(pool), rng.choice((*pool.floats, pool.dtype())))
-    if wishes.has_gradients:
+    pool = _pool(rng, options, theme)
+    ops = _ops(theme, options)
+    pool.leaf(_shape_with_elements(pool), rng.choice((*pool.float_dtypes, pool.dtype())))
+    if options.has_gradients:
         _add_parameter(pool)
     statements: list[Statement] = []
-    length = rng.randint(wishes.least, wishes.most)
-    if theme == "training":  # a few layers are many kernels
-        length = rng.randint(3, max(3, wishes.most // 2))
+    length = rng.randint(options.min_statements, options.max_statements)
+    if theme == "training":  # layers have many kernels each
+        length = rng.randint(3, max(3, options.max_statements // 2))
     for _ in range(8 * length):
         if len(statements) >= length:
             break
         _try(pool, rng.choices(ops, [op[1] for op in ops])[0][0], statements)
-    return _finish(pool, statements, wishes)
+    return _finish(pool, statements, options)
 
 
-def _pool(rng: Random, wishes: Wishes, theme: str) -> Pool:
+def _pool(rng: Random, options: GeneratorOptions, theme: str) -> Pool:
     sizes = [rng.choice(SMALL) for _ in range(3)] + [1]
     limit = 400
-    if rng.random() < (
-        0.7 if theme == "training" else 0.2
-    ):  # large enough for tiles, vectors, threads and blocks of rows
+    large_fraction = 0.7 if theme == "training" else 0.2
+    if rng.random() < large_fraction:  # large enough for tiles, vectors, threads and row blocks
         sizes = [1, rng.choice(SMALL), rng.choice(LARGE), rng.choice(LARGE)]
         limit = 140_000
-    elif rng.random() < 0.1 and not wishes.has_gradients:
+    elif rng.random() < 0.1 and not options.has_gradients:
         sizes += [0]
     floats: tuple[str, ...] = ("float32",)
     kind = rng.random()
@@ -78,22 +77,22 @@ def _pool(rng: Random, wishes: Wishes, theme: str) -> Pool:
         floats = (*(rng.choice(NARROW),) * 3, "float32")
     elif kind < 0.15:
         floats = ("float64", "float32")
-    elif not wishes.has_gradients and kind < (0.8 if theme == "numbers" else 0.35):
+    elif not options.has_gradients and kind < (0.8 if theme == "numbers" else 0.35):
         floats = ("float32", rng.choice(NARROW), rng.choice(NARROW))
     seed = rng.randrange(1 << 30)
     return Pool(
-        rng, tuple(sizes), limit, floats, has_gradients=wishes.has_gradients,
+        rng, tuple(sizes), limit, floats, has_gradients=options.has_gradients,
         arithmetic=Arithmetic(seed=seed),
     )  # fmt: skip
 
 
-def _ops(theme: str, wishes: Wishes) -> list[tuple[str, float]]:
-    """Names and weights: those of the family times those within it."""
+def _ops(theme: str, options: GeneratorOptions) -> list[tuple[str, float]]:
+    """Names of operations, and the weight of the family times the weight in the family."""
     found = []
     for family, weight in THEMES[theme].items():
         total = sum(op.weight for op in FAMILIES[family])
         found += [(op.name, weight * op.weight / total) for op in FAMILIES[family]]
-    return [(name, weight) for name, weight in found if name not in wishes.without]
+    return [(name, weight) for name, weight in found if name not in options.without]
 
 
 def _shape_with_elements(pool: Pool) -> tuple[int, ...]:
@@ -107,36 +106,36 @@ def _add_parameter(pool: Pool) -> None:
 
 
 def _try(pool: Pool, name: str, statements: list[Statement]) -> None:
-    """Take one step, or leave everything as it was."""
+    """Add one statement, or leave the pool unchanged."""
     op = OPS[name]
-    leaves, count, known = len(pool.leaves), pool.count, dict(pool.shown)
+    leaves, count, values = len(pool.leaves), pool.count, dict(pool.values)
     try:
         inputs, args = op.choose(pool)
-        if name == "forget" and not _may_forget(pool, inputs[0]):
-            raise Refused
+        if name == "forget" and not _can_delete(pool, inputs[0]):
+            raise NotApplicable
         outs = _outs(pool, name, inputs, args)
         statement = Statement(name, outs, tuple(inputs), args)
         written = pool[inputs[0]].memory if op.effect == "write" else None
-        before = written.lanes.copy() if written else None
+        before = written.samples.copy() if written else None
         try:
-            step(pool.shown, statement, pool.arithmetic)
+            step(pool.values, statement, pool.arithmetic)
             _check_sizes(pool, outs)
-        except (Discard, Refused):
+        except (Discard, NotApplicable):
             if written and before is not None:
-                written.lanes = before
+                written.samples = before
             raise
         statements.append(statement)
         pool.used.update(inputs)
-        if written:  # nobody has read what is there now
+        if written:  # the new contents are unused
             pool.used.discard(inputs[0])
-    except (Refused, Discard):
+    except (NotApplicable, Discard):
         del pool.leaves[leaves:]
-        pool.count, pool.shown = count, known
+        pool.count, pool.values = count, values
 
 
-def _may_forget(pool: Pool, name: str) -> bool:
+def _can_delete(pool: Pool, name: str) -> bool:
     leaf = next((leaf for leaf in pool.leaves if leaf.name == name), None)
-    return len(pool.shown) > 3 and (leaf is None or not (leaf.is_parameter or leaf.is_held))
+    return len(pool.values) > 3 and (leaf is None or not (leaf.is_parameter or leaf.is_global))
 
 
 def _outs(pool: Pool, name: str, inputs: Iterable[str], args: dict) -> tuple[str, ...]:
@@ -148,29 +147,29 @@ def _outs(pool: Pool, name: str, inputs: Iterable[str], args: dict) -> tuple[str
     if op.effect == "value":
         count = len(op.dtypes_of(names, args))
     elif name == "split":
-        count = len(op.reference(pool[next(iter(inputs))].at, **args))
+        count = len(op.reference(pool[next(iter(inputs))].indices, **args))
     return tuple(pool.name() for _ in range(count))
 
 
 def _check_sizes(pool: Pool, outs: Iterable[str]) -> None:
     if any(pool[name].size > pool.limit or len(pool[name].shape) > 6 for name in outs):
-        raise Refused
+        raise NotApplicable
 
 
-def _finish(pool: Pool, statements: list[Statement], wishes: Wishes) -> Program:
-    """Choose what is looked at: what nobody used, what was written to, and a few others."""
-    rng, alive = pool.rng, list(pool.shown)
+def _finish(pool: Pool, statements: list[Statement], options: GeneratorOptions) -> Program:
+    """Choose the outputs: unused values, targets of writes, and a few others."""
+    rng, alive = pool.rng, list(pool.values)
     written = [one.inputs[0] for one in statements if OPS[one.op].effect == "write"]
     ends = [name for name in alive if name not in pool.used and not _is_leaf(pool, name)]
     chosen = [*rng.sample(ends, min(len(ends), rng.choice((1, 2, 2)))), *alive[-1:]]
     chosen += rng.sample(alive, min(len(alive), rng.choice((0, 1))))
-    chosen += [name for name in written if name in pool.shown][-2:]
+    chosen += [name for name in written if name in pool.values][-2:]
     outputs = tuple(dict.fromkeys(chosen))
     loss: tuple[str, ...] = ()
-    if wishes.has_gradients:
+    if options.has_gradients:
         loss = _loss(pool)
     program = Program(
-        tuple(pool.leaves), tuple(statements), outputs, loss, is_together=rng.random() < 0.8
+        tuple(pool.leaves), tuple(statements), outputs, loss, realizes_together=rng.random() < 0.8
     )
     return program.without_unused()
 
@@ -182,7 +181,9 @@ def _is_leaf(pool: Pool, name: str) -> bool:
 def _loss(pool: Pool) -> tuple[str, ...]:
     """Up to three values that depend on parameters."""
     found = [
-        name for name, one in pool.shown.items() if is_float(one.dtype) and one.sources and one.size
+        name
+        for name, one in pool.values.items()
+        if is_float(one.dtype) and one.sources and one.size
     ]
     ends = [name for name in found if name not in pool.used] or found
     return tuple(pool.rng.sample(ends, min(len(ends), 3)))

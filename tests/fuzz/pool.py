@@ -1,4 +1,4 @@
-"""The values that a growing program has so far, and random choices among them."""
+"""Pool: the values of a program under construction, and random choices among them."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import Any, TypeVar
 
 from fuzz.dtypes import INTS, UINTS, is_float
 from fuzz.programs import Leaf, Shape
-from fuzz.stochastic import Arithmetic, Shown
+from fuzz.stochastic import Arithmetic, View
 
 T = TypeVar("T")
 
 
-class Refused(Exception):
-    """This step cannot be taken here; another one is tried."""
+class NotApplicable(Exception):
+    """An operation has no valid inputs here; the generator tries another one."""
 
 
 @dataclass
 class Pool:
-    """Named values with what the reference says they are; `sizes` are the lengths of axes."""
+    """Named values as the reference computes them; `sizes` are the lengths of axes to use."""
 
     rng: Random
     sizes: tuple[int, ...]
-    limit: int  # no value has more elements
-    floats: tuple[str, ...] = ("float32",)
-    wholes: tuple[str, ...] = ("int32", "int32", "int64", "uint8", "int8", "uint32", "int16")
+    limit: int  # elements of a value, at most
+    float_dtypes: tuple[str, ...] = ("float32",)
+    int_dtypes: tuple[str, ...] = ("int32", "int32", "int64", "uint8", "int8", "uint32", "int16")
     has_gradients: bool = False
-    shown: dict[str, Shown] = field(default_factory=dict)
+    values: dict[str, View] = field(default_factory=dict)
     leaves: list[Leaf] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     count: int = 0
     arithmetic: Arithmetic = field(default_factory=Arithmetic)
 
-    def __getitem__(self, name: str) -> Shown:
-        return self.shown[name]
+    def __getitem__(self, name: str) -> View:
+        return self.values[name]
 
     # ------------------------------------------------------------------ choices
 
@@ -49,21 +49,21 @@ class Pool:
     def fits(self, shape: Shape) -> bool:
         return prod(shape) <= self.limit
 
-    def pick(self, *conditions: Callable[[Shown], Any]) -> str:
-        """A value, more often a late or an unused one: programs grow deep."""
-        found = [n for n, one in self.shown.items() if all(test(one) for test in conditions)]
+    def pick(self, *conditions: Callable[[View], Any]) -> str:
+        """A value, preferably a recent or unused one, so that programs become deep."""
+        found = [n for n, one in self.values.items() if all(test(one) for test in conditions)]
         if not found:
-            raise Refused
+            raise NotApplicable
         kind = self.rng.random()
         if kind < 0.35:
             return self.rng.choice(found[-3:])
-        fresh = [name for name in found if name not in self.used]
-        return self.rng.choice(fresh if fresh and kind < 0.75 else found)
+        unused = [name for name in found if name not in self.used]
+        return self.rng.choice(unused if unused and kind < 0.75 else found)
 
     def axis(self, name: str) -> int:
         ndim = len(self[name].shape)
         if not ndim:
-            raise Refused
+            raise NotApplicable
         axis = self.rng.randrange(ndim)
         return axis - ndim if self.chance(0.3) else axis
 
@@ -77,26 +77,26 @@ class Pool:
                 return found
 
     def float_dtype(self) -> str:
-        return self.rng.choice(self.floats)
+        return self.rng.choice(self.float_dtypes)
 
     def dtype(self) -> str:
         kind = self.rng.random()
         if self.has_gradients or kind < 0.7:
             return self.float_dtype()
-        return self.rng.choice(self.wholes) if kind < 0.93 else "bool"
+        return self.rng.choice(self.int_dtypes) if kind < 0.93 else "bool"
 
     # ------------------------------------------------------------------ leaves
 
     def name(self) -> str:
         """a, b, … z, a1, b1, …"""
-        letter, turn = chr(ord("a") + self.count % 26), self.count // 26
+        letter, suffix = chr(ord("a") + self.count % 26), self.count // 26
         self.count += 1
-        return f"{letter}{turn or ''}"
+        return f"{letter}{suffix or ''}"
 
     def leaf(self, shape: Shape, dtype: str, low: int | None = None, high: int = 9) -> str:
-        """A new input: of quarters or of any numbers; integers in [low, high) if low is given."""
+        """A new input: integers in [low, high) if `low` is given, else random fractions."""
         if not self.fits(shape):
-            raise Refused
+            raise NotApplicable
         divisor = 1
         if dtype == "bool":
             low, high = 0, 2
@@ -121,45 +121,45 @@ class Pool:
         from fuzz.reference import leaf_value
 
         self.leaves.append(leaf)
-        self.shown[leaf.name] = leaf_value(leaf, self.arithmetic)
+        self.values[leaf.name] = leaf_value(leaf, self.arithmetic)
 
 
 # ---------------------------------------------------------------------- conditions
 
 
-def floats(one: Shown) -> bool:
+def floats(one: View) -> bool:
     return is_float(one.dtype)
 
 
-def wide_floats(one: Shown) -> bool:
-    """Where a few operations do not use up all digits."""
+def wide_floats(one: View) -> bool:
+    """True for dtypes with digits to spare after a few roundings."""
     return one.dtype in ("float32", "float64")
 
 
-def numbers(one: Shown) -> bool:
+def numbers(one: View) -> bool:
     return one.dtype != "bool"
 
 
-def whole(one: Shown) -> bool:
+def ints(one: View) -> bool:
     return one.dtype in INTS or one.dtype in UINTS
 
 
-def exact(one: Shown) -> bool:
+def exact(one: View) -> bool:
     return one.is_exact
 
 
-def full(one: Shown) -> bool:
+def full(one: View) -> bool:
     """At least one axis, and at least one element."""
     return len(one.shape) > 0 and one.size > 0
 
 
-def some(one: Shown) -> bool:
+def some(one: View) -> bool:
     return one.size > 0
 
 
-def axes(least: int, most: int = 9) -> Callable[[Shown], bool]:
-    return lambda one: least <= len(one.shape) <= most
+def axes(min_count: int, max_count: int = 9) -> Callable[[View], bool]:
+    return lambda one: min_count <= len(one.shape) <= max_count
 
 
-def smaller(most: int) -> Callable[[Shown], bool]:
-    return lambda one: one.size <= most
+def smaller(max_size: int) -> Callable[[View], bool]:
+    return lambda one: one.size <= max_size

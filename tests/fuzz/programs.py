@@ -1,4 +1,4 @@
-"""A program as data, and as the Python text that runs it."""
+"""Program: leaves and statements as data, and the Python text that runs them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NARROW = ("bfloat16", "fp8e4m3", "fp8e5m2")
 class Leaf:
     """An input of random numbers: integers of [low, high) divided by a power of two.
 
-    Such numbers are exact in every dtype that has enough bits, so there is nothing to round. Fine
-    fractions are odd multiples: none of them is 0, 1 or another place where a function has a kink.
+    Such numbers are exact in every dtype that has enough bits. Fine fractions are odd multiples of
+    the smallest one, which avoids 0, 1 and other points where functions have kinks.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Leaf:
     divisor: int = 4
     seed: int = 0
     is_parameter: bool = False
-    is_held: bool = False  # a captured function finds it in its closure, not among its arguments
+    is_global: bool = False  # a global of the function instead of an argument
 
     def numbers(self, seed: int | None = None) -> Array:
         chosen = self.seed if seed is None else seed
@@ -41,7 +41,7 @@ class Leaf:
         return self.divisor > 4
 
     def text(self, more: str = "") -> str:
-        """An expression that makes the tensor; `more` is added to the seed."""
+        """An expression of the tensor; `more` is added to the seed."""
         low, high, shape = self.low, self.high, self.shape
         numbers = f"np.random.default_rng({self.seed}{more}).integers({low}, {high}, {shape})"
         if self.is_fine:
@@ -65,7 +65,7 @@ def _numbers(shape: Shape, low: int, high: int, divisor: int, is_fine: bool, see
 
 @dataclass(frozen=True)
 class Statement:
-    """One step: which op of the table, what it makes, what it reads, and its constants."""
+    """One operation: its name in the table, outputs, inputs and constants."""
 
     op: str
     outs: tuple[str, ...]
@@ -78,32 +78,32 @@ class Statement:
 
 @dataclass(frozen=True)
 class Program:
-    """Leaves, statements, and which values are looked at in the end.
+    """Leaves, statements, and the values to compare at the end.
 
-    With a `loss`, the gradients of the parameters are looked at, too.
+    With a `loss`, the gradients of the parameters are compared, too.
     """
 
     leaves: tuple[Leaf, ...]
     statements: tuple[Statement, ...]
     outputs: tuple[str, ...]
     loss: tuple[str, ...] = ()
-    is_together: bool = True  # all outputs are realized by one call
-    keeps_unused: bool = False  # it fails only while values that nobody looks at are alive
+    realizes_together: bool = True  # all outputs are realized by one call
+    keeps_unused: bool = False  # do not prune: it fails only while unused values are alive
 
     @property
     def parameters(self) -> tuple[Leaf, ...]:
         return tuple(leaf for leaf in self.leaves if leaf.is_parameter) if self.loss else ()
 
     def with_seeds(self, offset: int) -> Program:
-        """The same program of other numbers; what is held stays."""
+        """The program with other inputs and the same global leaves."""
         leaves = [
-            leaf if leaf.is_held or not offset else replace(leaf, seed=leaf.seed + 1000 * offset)
+            leaf if leaf.is_global or not offset else replace(leaf, seed=leaf.seed + 1000 * offset)
             for leaf in self.leaves
         ]
         return replace(self, leaves=tuple(leaves))
 
     def without_unused(self) -> Program:
-        """Leaves that nobody reads are gone."""
+        """Without unused leaves."""
         used = {name for one in self.statements for name in one.inputs}
         used.update(self.outputs, self.loss)
         return replace(self, leaves=tuple(leaf for leaf in self.leaves if leaf.name in used))
@@ -121,34 +121,35 @@ class Program:
             yield "loss.backward()"
 
     def results(self) -> list[str]:
-        """Expressions of what is compared."""
+        """The expressions to compare."""
         return [*self.outputs, *(f"{leaf.name}.grad" for leaf in self.parameters)]
 
     def function(self) -> str:
-        """The program as a function of those leaves that are not held."""
-        names = ", ".join(leaf.name for leaf in self.leaves if not leaf.is_held)
-        wanted = self.results()
-        found = [f"found = [{', '.join(wanted)}]"]
-        if self.is_together:
+        """The text of a function of all leaves that are not global."""
+        names = ", ".join(leaf.name for leaf in self.leaves if not leaf.is_global)
+        found = [f"found = [{', '.join(self.results())}]"]
+        if self.realizes_together:
             found.append("Tensor.realize(*[one for one in found if one is not None])")
-        held = [leaf.name for leaf in self.leaves if leaf.is_held]
-        first = [f"global {', '.join(held)}"] if held else []
+        global_names = [leaf.name for leaf in self.leaves if leaf.is_global]
+        first = [f"global {', '.join(global_names)}"] if global_names else []
         body = indent([*first, *self.lines(), *found, "return found"])
         return "\n".join([f"def program({names}):", *body])
 
     def script(self, seeds: Sequence[int] = (0,), is_captured: bool = False) -> str:
-        """The program as a few lines that anybody can run: calls with inputs of these seeds."""
+        """A stand-alone script that calls the program with inputs of these seeds."""
         lines = ["import numpy as np", "from glassgrad import Tensor, TinyJit, nn", ""]
-        lines += [f"{leaf.name} = {leaf.text()}" for leaf in self.leaves if leaf.is_held]
+        lines += [f"{leaf.name} = {leaf.text()}" for leaf in self.leaves if leaf.is_global]
         lines += [self.function(), *(["program = TinyJit(program)"] if is_captured else [])]
         lines += [f"for offset in {tuple(1000 * seed for seed in seeds)}:", "    inputs = ["]
-        lines += [f"        {leaf.text(' + offset')}," for leaf in self.leaves if not leaf.is_held]
+        lines += [
+            f"        {leaf.text(' + offset')}," for leaf in self.leaves if not leaf.is_global
+        ]
         lines += ["    ]", "    print([one.numpy() for one in program(*inputs)])"]
         return "\n".join(lines)
 
 
 def loss_term(name: str) -> str:
-    """Every element counts differently."""
+    """A loss whose derivative differs between elements."""
     return f"({name}.float() * ({name}.float() + 0.5)).mean()"
 
 

@@ -1,4 +1,4 @@
-"""Program -> what it must give: NumPy, with explicit aliasing, and gradients by differences."""
+"""The reference: NumPy with explicit aliasing, and gradients by finite differences."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.dtypes import cast, is_float, kept_as, rounded
+from fuzz.dtypes import cast, is_float, reference_dtype, round_to
 from fuzz.ops import OPS
-from fuzz.ops.table import Op, met
+from fuzz.ops.table import Op, promoted
 from fuzz.programs import Array, Leaf, Program, Statement
-from fuzz.stochastic import UNITS, Arithmetic, Discard, Shown, check_tame, shown
+from fuzz.stochastic import NOISE_ULPS, Arithmetic, Discard, View, check_well_conditioned, new_value
 
-State = dict[str, Shown]
+State = dict[str, View]
 
 
-def leaf_value(leaf: Leaf, arithmetic: Arithmetic, numbers: Array | None = None) -> Shown:
+def leaf_value(leaf: Leaf, arithmetic: Arithmetic, numbers: Array | None = None) -> View:
     array = leaf.numbers() if numbers is None else numbers
-    array = array.astype(kept_as(leaf.dtype))
+    array = array.astype(reference_dtype(leaf.dtype))
     if is_float(leaf.dtype) and arithmetic.is_rounded:
-        array = rounded(array, leaf.dtype)
-    lanes = np.broadcast_to(array, (arithmetic.lanes, *array.shape))
+        array = round_to(array, leaf.dtype)
+    samples = np.broadcast_to(array, (arithmetic.samples, *array.shape))
     sources = frozenset([leaf.name]) if leaf.is_parameter else frozenset[str]()
-    found = shown(lanes, leaf.dtype, sources)
+    found = new_value(samples, leaf.dtype, sources)
     found.memory.is_parameter = leaf.is_parameter
     return found
 
@@ -34,7 +34,7 @@ def leaf_values(program: Program, arithmetic: Arithmetic) -> State:
 
 
 def evaluate(program: Program, arithmetic: Arithmetic, state: State | None = None) -> State:
-    """Every value at the end of the program. Raises Discard where nobody can say what is right."""
+    """Every value at the end of the program. Raises Discard if the answer is unknown."""
     state = leaf_values(program, arithmetic) if state is None else state
     for statement in program.statements:
         step(state, statement, arithmetic)
@@ -42,7 +42,7 @@ def evaluate(program: Program, arithmetic: Arithmetic, state: State | None = Non
 
 
 def step(state: State, one: Statement, arithmetic: Arithmetic) -> None:
-    """Carry out one statement."""
+    """Execute one statement."""
     op = OPS[one.op]
     inputs = [state[name] for name in one.inputs]
     if op.effect == "none":
@@ -56,30 +56,30 @@ def step(state: State, one: Statement, arithmetic: Arithmetic) -> None:
         state.update(zip(one.outs, _values(op, one, inputs, arithmetic), strict=True))
 
 
-def _views(op: Op, one: Statement, x: Shown, arithmetic: Arithmetic) -> list[Shown]:
+def _views(op: Op, one: Statement, x: View, arithmetic: Arithmetic) -> list[View]:
     if op.name == "bitcast":
         return [replace(x, dtype=one.args["dtype"])]
     if op.name == "detach":
         return [_detached(one, x, arithmetic)]
-    found = op.reference(x.at, **one.args)
+    found = op.reference(x.indices, **one.args)
     parts = found if isinstance(found, list) else [found]
-    is_repeated = x.is_repeated or op.name in ("expand", "unfold")
-    return [replace(x, at=at, is_repeated=is_repeated) for at in parts]
+    has_aliases = x.has_aliases or op.name in ("expand", "unfold")
+    return [replace(x, indices=indices, has_aliases=has_aliases) for indices in parts]
 
 
-def _detached(one: Statement, x: Shown, arithmetic: Arithmetic) -> Shown:
-    """The same elements; under differences they stay what they were, as no gradient flows."""
+def _detached(one: Statement, x: View, arithmetic: Arithmetic) -> View:
+    """The same elements; constant in finite differences, because no gradient flows through them."""
     x.memory.is_detached = True
     if arithmetic.frozen is None or not x.sources:
         return replace(x, is_detached=True)
     value = arithmetic.frozen.setdefault(one.outs[0], x.read().copy())
-    return shown(value, x.dtype)
+    return new_value(value, x.dtype)
 
 
-def _write(op: Op, one: Statement, inputs: list[Shown], arithmetic: Arithmetic) -> None:
+def _write(op: Op, one: Statement, inputs: list[View], arithmetic: Arithmetic) -> None:
     target = inputs[0]
-    if target.memory.is_parameter or target.is_repeated:
-        raise Discard("this may not be written to")
+    if target.memory.is_parameter or target.has_aliases:
+        raise Discard("the target of a write is a parameter or has aliased elements")
     function = partial(op.reference, **one.args)
     (values,) = arithmetic.compute(function, inputs, (target.dtype,), op.exactness, op.floor)
     target.write(values)
@@ -87,29 +87,29 @@ def _write(op: Op, one: Statement, inputs: list[Shown], arithmetic: Arithmetic) 
     target.memory.sources = frozenset[str]().union(*sources)
 
 
-def _values(op: Op, one: Statement, inputs: list[Shown], arithmetic: Arithmetic) -> list[Shown]:
+def _values(op: Op, one: Statement, inputs: list[View], arithmetic: Arithmetic) -> list[View]:
     names = tuple(x.dtype for x in inputs)
     dtypes = op.dtypes_of(names, one.args)
     function = partial(op.reference, **one.args)
-    if op.meets and len(set(names)) > 1:
-        function = _meeting(function, names)
+    if op.promotes and len(set(names)) > 1:
+        function = _with_promotion(function, names)
     sources = frozenset[str]()
     if op.is_smooth:
         sources = sources.union(*(x.sources for x in inputs))
     if not inputs:
         array = function()
-        lanes = np.broadcast_to(array, (arithmetic.lanes, *array.shape))
-        return [shown(lanes, dtypes[0])]
+        samples = np.broadcast_to(array, (arithmetic.samples, *array.shape))
+        return [new_value(samples, dtypes[0])]
     found = arithmetic.compute(function, inputs, dtypes, op.exactness, op.floor)
     return [
-        shown(lanes, dtype, sources if is_float(dtype) else frozenset())
-        for lanes, dtype in zip(found, dtypes, strict=True)
+        new_value(samples, dtype, sources if is_float(dtype) else frozenset())
+        for samples, dtype in zip(found, dtypes, strict=True)
     ]
 
 
-def _meeting(function: Any, names: tuple[str, ...]) -> Any:
-    """Inputs are cast to the dtype they meet in first."""
-    target = met(names, {})
+def _with_promotion(function: Any, names: tuple[str, ...]) -> Any:
+    """The function with its inputs cast to their common dtype first."""
+    target = promoted(names, {})
 
     def compute(*arrays: Array) -> Any:
         return function(
@@ -123,28 +123,28 @@ def _meeting(function: Any, names: tuple[str, ...]) -> Any:
 
 
 def _to_float(x: Array, target: str) -> Array:
-    return rounded(x, target) if is_float(target) else x
+    return round_to(x, target) if is_float(target) else x
 
 
 # ---------------------------------------------------------------------- gradients
 
 
 @dataclass(frozen=True)
-class Slope:
-    """The derivative of the loss when one parameter moves along a direction."""
+class DirectionalDerivative:
+    """The derivative of the loss by one parameter along a direction."""
 
     parameter: str
     direction: Array
-    wanted: float
-    error: float  # of differences, and of rounding in the program's own dtype
+    expected: float
+    error: float  # of the finite difference, and of rounding in the dtypes of the program
 
 
-STEP = 2.0**-18
+STEP = 2.0**-18  # of finite differences
 
 
-def loss_of(program: Program, arithmetic: Arithmetic, moved: dict[str, Array]) -> float:
+def loss_of(program: Program, arithmetic: Arithmetic, replaced: dict[str, Array]) -> float:
     state = {
-        leaf.name: leaf_value(leaf, arithmetic, moved.get(leaf.name)) for leaf in program.leaves
+        leaf.name: leaf_value(leaf, arithmetic, replaced.get(leaf.name)) for leaf in program.leaves
     }
     evaluate(program, arithmetic, state)
     total = 0.0
@@ -154,12 +154,14 @@ def loss_of(program: Program, arithmetic: Arithmetic, moved: dict[str, Array]) -
     return total
 
 
-def slopes(program: Program, seed: int, held: dict[str, Array] | None = None) -> list[Slope]:
+def derivatives(
+    program: Program, seed: int, global_values: dict[str, Array] | None = None
+) -> list[DirectionalDerivative]:
     """Central differences in float64, along one random direction for each parameter.
 
-    `held` are numbers of leaves that are not those of their seeds.
+    `global_values` replace those leaves that earlier calls have written to.
     """
-    others = held or {}
+    others = global_values or {}
     rng = np.random.default_rng(seed)
     frozen: dict[str, Array] = {}
     middle = loss_of(program, _unrounded(0.0, frozen, 0), others)
@@ -168,12 +170,14 @@ def slopes(program: Program, seed: int, held: dict[str, Array] | None = None) ->
         signs = rng.choice([-1.0, 1.0], leaf.shape)
         direction = np.asarray(rng.uniform(0.5, 1.5, leaf.shape) * signs)
         above, below = _sides(program, leaf, STEP * direction, 0.0, frozen, others)
-        wanted, kink = (above - below) / (2 * STEP), abs(above - 2 * middle + below) / STEP
-        higher, lower = _sides(program, leaf, 3 * STEP * direction, UNITS, frozen, others)
-        error = 16 * abs((higher - lower) / (6 * STEP) - wanted) + 2 * kink + 1e-6
-        if not np.isfinite(error) or error > 0.02 * (abs(wanted) + 1):
-            raise Discard("a gradient is ill-conditioned, or not there")
-        found.append(Slope(leaf.name, direction, wanted, error))
+        expected, kink = (above - below) / (2 * STEP), abs(above - 2 * middle + below) / STEP
+        far_above, far_below = _sides(
+            program, leaf, 3 * STEP * direction, NOISE_ULPS, frozen, others
+        )
+        error = 16 * abs((far_above - far_below) / (6 * STEP) - expected) + 2 * kink + 1e-6
+        if not np.isfinite(error) or error > 0.02 * (abs(expected) + 1):
+            raise Discard("a gradient is ill-conditioned or does not exist")
+        found.append(DirectionalDerivative(leaf.name, direction, expected, error))
     return found
 
 
@@ -181,28 +185,28 @@ def _sides(
     program: Program,
     leaf: Leaf,
     move: Array,
-    units: float,
+    noise_ulps: float,
     frozen: dict[str, Array],
     others: dict[str, Array],
 ) -> tuple[float, float]:
-    """The loss on both sides of a parameter; rounding errors are nearly the same."""
-    base = rounded(leaf.numbers(), leaf.dtype)
-    above = loss_of(program, _unrounded(units, frozen, 1), {**others, leaf.name: base + move})
-    below = loss_of(program, _unrounded(units, frozen, 2), {**others, leaf.name: base - move})
+    """The loss on both sides of a parameter, with nearly equal rounding errors."""
+    base = round_to(leaf.numbers(), leaf.dtype)
+    above = loss_of(program, _unrounded(noise_ulps, frozen, 1), {**others, leaf.name: base + move})
+    below = loss_of(program, _unrounded(noise_ulps, frozen, 2), {**others, leaf.name: base - move})
     return above, below
 
 
-def _unrounded(units: float, frozen: dict[str, Array], side: int) -> Arithmetic:
-    """Float64, with errors of so many units. A derivative rounds its own terms, which may cancel
-    where no value does: so errors on two sides differ by what a step changes.
+def _unrounded(noise_ulps: float, frozen: dict[str, Array], side: int) -> Arithmetic:
+    """Float64 with random errors. Terms of a derivative are rounded, too, and may cancel where no
+    value does: so errors of the two sides differ in proportion to the step.
     """
-    rng = np.random.default_rng(side) if units else None
-    return Arithmetic(1, False, units, side=rng, spread=3 * STEP, frozen=frozen)
+    rng = np.random.default_rng(side) if noise_ulps else None
+    return Arithmetic(1, False, noise_ulps, side=rng, spread=3 * STEP, frozen=frozen)
 
 
-def check_end(program: Program, state: State) -> None:
-    """What is compared in the end must be there and be well conditioned."""
+def check_outputs(program: Program, state: State) -> None:
+    """Discard a program whose outputs are deleted or ill-conditioned."""
     for name in program.outputs:
         if name not in state:
-            raise Discard("a value that is looked at is gone")
-        check_tame(state[name].read(), state[name].dtype)
+            raise Discard("an output was deleted")
+        check_well_conditioned(state[name].read(), state[name].dtype)

@@ -1,4 +1,4 @@
-"""Program -> what glassgrad makes of it: the text is executed, eagerly or captured."""
+"""Runs the text of a program with glassgrad, eagerly or captured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fuzz.programs import Array, Leaf, Program
 
 
 def names_for(leaves: Iterable[Leaf]) -> dict[str, Any]:
-    """What a program's text may use, and leaves."""
+    """The globals of a program: modules and leaves."""
     import glassgrad
     from glassgrad import Tensor, nn
 
@@ -25,8 +25,8 @@ def arrays(tensors: list[Any]) -> list[Array | None]:
     return [None if one is None else np.array(one.numpy()) for one in tensors]
 
 
-def defined(program: Program, names: dict[str, Any]) -> Any:
-    """The program as a function; its text is kept for tracebacks."""
+def compile_program(program: Program, names: dict[str, Any]) -> Any:
+    """Compile the program; tracebacks show its text."""
     import linecache
 
     text = program.function()
@@ -37,20 +37,20 @@ def defined(program: Program, names: dict[str, Any]) -> Any:
 
 
 def run(program: Program, seeds: Sequence[int], is_captured: bool) -> list[list[Array | None]]:
-    """Several calls of one function, eager or captured, with inputs of these seeds.
+    """Call a function, eager or captured, with inputs of these seeds.
 
-    An eager program runs more than once, too: the second time most of it is recognised.
+    Eager programs run more than once, too, so that the step cache is used.
     """
     from glassgrad import TinyJit
 
-    names = names_for(leaf for leaf in program.leaves if leaf.is_held)
-    function = defined(program, names)
+    names = names_for(leaf for leaf in program.leaves if leaf.is_global)
+    function = compile_program(program, names)
     if is_captured:
         function = TinyJit(function)
     found = []
     for seed in seeds:
-        passed = [leaf for leaf in program.with_seeds(seed).leaves if not leaf.is_held]
-        fresh = names_for(passed)
-        given = [fresh[leaf.name] for leaf in passed]
-        found.append(arrays(function(*given)))
+        passed = [leaf for leaf in program.with_seeds(seed).leaves if not leaf.is_global]
+        names = names_for(passed)
+        arguments = [names[leaf.name] for leaf in passed]
+        found.append(arrays(function(*arguments)))
     return found

@@ -1,4 +1,4 @@
-"""A failing program -> the smallest one found that fails in the same way."""
+"""Shrinking: a failing program -> a smaller one that fails in the same way."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Fails = Callable[[Program], bool]
 
 
 def shrink(program: Program, fails: Fails, seconds: float = 60.0) -> Program:
-    """Try smaller programs until none of them fails, or the time is over."""
+    """Try smaller programs until none of them fails, or the time is up."""
     end = time.monotonic() + seconds
-    small = pruned(program)
+    small = prune(program)
     if small != program and not _is_failing(small, fails):
         small = replace(program, keeps_unused=True)
     program = small
@@ -63,21 +63,21 @@ def _is_failing(program: Program, fails: Fails) -> bool:
 
 def fewer_outputs(program: Program) -> Iterator[Program]:
     for name in program.outputs:
-        yield pruned(replace(program, outputs=(name,)))
+        yield prune(replace(program, outputs=(name,)))
     for i in range(len(program.outputs)):
         rest = (*program.outputs[:i], *program.outputs[i + 1 :])
-        yield pruned(replace(program, outputs=rest))
+        yield prune(replace(program, outputs=rest))
     if len(program.loss) > 1:
         for name in program.loss:
-            yield pruned(replace(program, loss=(name,)))
+            yield prune(replace(program, loss=(name,)))
     if program.loss:
-        yield pruned(replace(program, loss=()))
+        yield prune(replace(program, loss=()))
     for leaf in program.parameters:
         yield _with_leaf(program, replace(leaf, is_parameter=False))
 
 
 def fewer_statements(program: Program) -> Iterator[Program]:
-    """Without a stretch of statements and all that needs them; long stretches first."""
+    """Remove a range of statements and everything that depends on it; long ranges first."""
     count = len(program.statements)
     length = count // 2
     while length >= 1:
@@ -87,7 +87,7 @@ def fewer_statements(program: Program) -> Iterator[Program]:
 
 
 def leaves_for_statements(program: Program) -> Iterator[Program]:
-    """A new input in place of what a statement computes; or one of its own inputs."""
+    """Replace the result of a statement by a new leaf, or by one of its inputs."""
     arithmetic = Arithmetic()
     state = {leaf.name: leaf_value(leaf, arithmetic) for leaf in program.leaves}
     for i, one in enumerate(program.statements):
@@ -103,12 +103,12 @@ def leaves_for_statements(program: Program) -> Iterator[Program]:
             if name in state and (state[name].shape, state[name].dtype) == (made.shape, made.dtype):
                 yield _renamed(replace(program, statements=rest), one.outs[0], name)
         leaf = _leaf_like(one.outs[0], made.shape, made.dtype)
-        yield pruned(replace(program, statements=rest, leaves=(*program.leaves, leaf)))
+        yield prune(replace(program, statements=rest, leaves=(*program.leaves, leaf)))
 
 
 def simpler(program: Program) -> Iterator[Program]:
-    """Smaller sizes, plainer dtypes and numbers."""
-    yield replace(program, is_together=not program.is_together) if program.is_together else program
+    """Smaller sizes, more common dtypes and simpler numbers."""
+    yield replace(program, realizes_together=False)
     for size in sorted({n for leaf in program.leaves for n in leaf.shape}, reverse=True):
         for smaller in dict.fromkeys((1, 2, 3, size // 2, size - 1)):
             if 0 < smaller < size:
@@ -116,8 +116,8 @@ def simpler(program: Program) -> Iterator[Program]:
     for dtype in sorted({leaf.dtype for leaf in program.leaves} - {"float32", "int32", "bool"}):
         yield _cast(program, dtype, "float32" if is_float(dtype) else "int32")
     for leaf in program.leaves:
-        if leaf.is_held:
-            yield _with_leaf(program, replace(leaf, is_held=False))
+        if leaf.is_global:
+            yield _with_leaf(program, replace(leaf, is_global=False))
         if leaf.divisor > 4:
             yield _with_leaf(program, replace(leaf, low=-8, high=9, divisor=4))
         if leaf.seed:
@@ -128,26 +128,26 @@ def simpler(program: Program) -> Iterator[Program]:
 
 
 def without(program: Program, dropped: set[int]) -> Program:
-    """Those statements are gone, and all that need what they made."""
-    gone: set[str] = set()
+    """Without these statements, and those that depend on them."""
+    removed: set[str] = set()
     kept = []
     for i, one in enumerate(program.statements):
-        if i in dropped or gone.intersection(one.inputs):
-            gone.update(one.outs)
+        if i in dropped or removed.intersection(one.inputs):
+            removed.update(one.outs)
         else:
             kept.append(one)
-    return pruned(
+    return prune(
         replace(
             program,
             statements=tuple(kept),
-            outputs=tuple(name for name in program.outputs if name not in gone),
-            loss=tuple(name for name in program.loss if name not in gone),
+            outputs=tuple(name for name in program.outputs if name not in removed),
+            loss=tuple(name for name in program.loss if name not in removed),
         )
     )
 
 
-def pruned(program: Program) -> Program:
-    """Without values that nobody looks at. Writes and the like stay while their target does."""
+def prune(program: Program) -> Program:
+    """Without unused values. Writes are needed if their target is."""
     if program.keeps_unused:
         return program.without_unused()
     needed = {*program.outputs, *program.loss}
@@ -170,7 +170,7 @@ def pruned(program: Program) -> Program:
 
 
 def _aliases(program: Program, needed: set[str]) -> set[str]:
-    """Views of needed values that something is written through."""
+    """Views of needed values that are the target of a write."""
     roots: dict[str, str] = {}
     for one in program.statements:
         if OPS[one.op].effect == "view":
@@ -196,7 +196,7 @@ def _renamed(program: Program, old: str, new: str) -> Program:
     statements = [replace(s, inputs=tuple(map(name, s.inputs))) for s in program.statements]
     outputs = tuple(dict.fromkeys(map(name, program.outputs)))
     loss = tuple(dict.fromkeys(map(name, program.loss)))
-    return pruned(replace(program, statements=tuple(statements), outputs=outputs, loss=loss))
+    return prune(replace(program, statements=tuple(statements), outputs=outputs, loss=loss))
 
 
 def _with_leaf(program: Program, leaf: Leaf) -> Program:
@@ -205,7 +205,7 @@ def _with_leaf(program: Program, leaf: Leaf) -> Program:
 
 
 def _resized(program: Program, size: int, smaller: int) -> Program:
-    """One number for another in every shape and constant."""
+    """Replace a size in every shape and constant."""
 
     def number(value: Any) -> Any:
         if isinstance(value, tuple):

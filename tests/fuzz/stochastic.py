@@ -1,10 +1,10 @@
-"""Values with error estimates: each is computed several times, with random rounding errors.
+"""Stochastic arithmetic: values with error estimates, computed several times with random errors.
 
-Lane 0 is rounded as the dtype says. The other lanes are disturbed before and after every operation
-by a few units in the last place. How far lanes are apart is how far a correct implementation may be
-off: cancellation, steep functions and long sums need no rules of their own. Where the numbers are
-exact in every order of computing (small fractions of a power of two), nothing is disturbed, and
-results must be equal.
+Sample 0 is rounded as the dtype says. The other samples are perturbed before and after every
+operation by a few ulp. The spread of the samples bounds the error of a correct implementation:
+cancellation, steep functions and long sums need no rules of their own. Where numbers are exact in
+every order of evaluation (small multiples of a power of two), nothing is perturbed, and results
+must be equal.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ import numpy as np
 
 from fuzz.dtypes import (
     EPSILON,
-    LARGEST,
-    LOOSEST,
-    TINIEST,
+    MAX_RELATIVE_ERROR,
+    MAX_VALUE,
+    MIN_ERROR,
     is_float,
-    kept_as,
     numpy_dtype,
-    rounded,
+    reference_dtype,
+    round_to,
 )
 from fuzz.programs import Array
 
 GRID = 2.0**6  # exact inputs of sums are multiples of 1/GRID
-UNITS = 4.0  # a lane is disturbed by this many units in the last place
+NOISE_ULPS = 4.0  # size of the perturbations
 
 
 class Discard(Exception):
-    """The reference cannot say what is right: the result is undefined or ill-conditioned."""
+    """The reference has no answer: the result is undefined or ill-conditioned."""
 
 
 @dataclass(eq=False)
 class Memory:
-    """One flat array of a dtype, in every lane; `sources` are the parameters it depends on."""
+    """A flat array of a dtype, in every sample; `sources` are the parameters it depends on."""
 
-    lanes: Array
+    samples: Array
     dtype: str
     sources: frozenset[str] = frozenset()
     is_parameter: bool = False
@@ -47,22 +47,22 @@ class Memory:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """What a tensor shows: elements of a memory, perhaps with their bits read as another dtype."""
+class View:
+    """A view of a memory: indices of its elements, and the dtype that their bits are read as."""
 
     memory: Memory
-    at: Array
+    indices: Array
     dtype: str
-    is_repeated: bool = False  # a view of something that shows elements more than once
+    has_aliases: bool = False  # a view of an expanded value, whose elements alias
     is_detached: bool = False  # no gradient flows through this view
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.at.shape
+        return self.indices.shape
 
     @property
     def size(self) -> int:
-        return self.at.size
+        return self.indices.size
 
     @property
     def sources(self) -> frozenset[str]:
@@ -71,17 +71,21 @@ class Shown:
 
     @property
     def is_exact(self) -> bool:
-        lanes = self.memory.lanes
-        return len(lanes) == 1 or not is_float(self.memory.dtype) or bool((lanes == lanes[0]).all())
+        samples = self.memory.samples
+        return (
+            len(samples) == 1
+            or not is_float(self.memory.dtype)
+            or bool((samples == samples[0]).all())
+        )
 
     @property
     def is_unique(self) -> bool:
-        """Is every element shown only once?"""
-        return len(np.unique(self.at)) == self.at.size
+        """True if no two elements of the view are the same."""
+        return len(np.unique(self.indices)) == self.indices.size
 
     def read(self) -> Array:
-        """(lanes, *shape)"""
-        found = self.memory.lanes[:, self.at]
+        """The elements: (samples, *shape)"""
+        found = self.memory.samples[:, self.indices]
         return (
             found
             if self.dtype == self.memory.dtype
@@ -91,40 +95,40 @@ class Shown:
     def write(self, values: Array) -> None:
         if self.dtype != self.memory.dtype:
             values = bitcast(
-                np.broadcast_to(values, self._lane_shape()), self.dtype, self.memory.dtype
+                np.broadcast_to(values, self._sample_shape()), self.dtype, self.memory.dtype
             )
-        self.memory.lanes[:, self.at] = values
+        self.memory.samples[:, self.indices] = values
 
-    def _lane_shape(self) -> tuple[int, ...]:
-        return (len(self.memory.lanes), *self.at.shape)
+    def _sample_shape(self) -> tuple[int, ...]:
+        return (len(self.memory.samples), *self.indices.shape)
 
 
 def bitcast(x: Array, source: str, target: str) -> Array:
     """The same bits; both dtypes have the same size."""
-    held = np.ascontiguousarray(x.astype(numpy_dtype(source)))
-    return held.view(numpy_dtype(target)).reshape(x.shape).astype(kept_as(target))
+    stored = np.ascontiguousarray(x.astype(numpy_dtype(source)))
+    return stored.view(numpy_dtype(target)).reshape(x.shape).astype(reference_dtype(target))
 
 
-def shown(lanes: Array, dtype: str, sources: frozenset[str] = frozenset()) -> Shown:
-    """A value of its own."""
-    count = lanes.shape[0]
-    flat = np.array(lanes, kept_as(dtype)).reshape(count, -1)
-    at = np.arange(flat.shape[1]).reshape(lanes.shape[1:])
-    return Shown(Memory(flat, dtype, sources), at, dtype)
+def new_value(samples: Array, dtype: str, sources: frozenset[str] = frozenset()) -> View:
+    """A view of all of a new memory."""
+    count = samples.shape[0]
+    flat = np.array(samples, reference_dtype(dtype)).reshape(count, -1)
+    indices = np.arange(flat.shape[1]).reshape(samples.shape[1:])
+    return View(Memory(flat, dtype, sources), indices, dtype)
 
 
 @dataclass
 class Arithmetic:
-    """How operations round: `lanes` times, with errors of `units`; or not at all, in float64."""
+    """Evaluates operations: `samples` times with errors of `noise_ulps`, or in plain float64."""
 
-    lanes: int = 3
+    samples: int = 3
     is_rounded: bool = True
-    units: float = UNITS
+    noise_ulps: float = NOISE_ULPS
     seed: int = 0
-    side: np.random.Generator | None = None  # of errors that another evaluation does not share
-    spread: float = 0.0  # how large these are beside those that it shares
+    side: np.random.Generator | None = None  # of errors of one side of a central difference
+    spread: float = 0.0  # size of these relative to the errors that both sides share
     rng: np.random.Generator = field(init=False)
-    frozen: dict[str, Array] | None = None  # what detached values were when nothing was moved
+    frozen: dict[str, Array] | None = None  # detached values for the unperturbed parameters
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -134,12 +138,12 @@ class Arithmetic:
     def compute(
         self,
         function: Callable[..., Any],
-        inputs: Sequence[Shown],
+        inputs: Sequence[View],
         dtypes: tuple[str, ...],
         exactness: str,
         floor: float = 0.0,
     ) -> list[Array]:
-        """The results of one operation in every lane; dtypes are those of the results."""
+        """The results of an operation in every sample; dtypes are those of the results."""
         arrays = [one.read() for one in inputs]
         with np.errstate(all="ignore"):
             first = _outputs(function, [array[0] for array in arrays])
@@ -147,38 +151,40 @@ class Arithmetic:
                 first = [self._round(x, dtype) for x, dtype in zip(first, dtypes, strict=True)]
             is_exact = all(one.is_exact for one in inputs)
             if not is_exact and not all(map(is_float, dtypes)) and any(map(_is_coarse, inputs)):
-                raise Discard("a decision depends on narrow floats that were rounded")
-            is_same = is_exact and _stays_exact(function, arrays, first, dtypes, exactness)
-            found = [np.empty((self.lanes, *x.shape), x.dtype) for x in first]
-            for lane in range(self.lanes):
+                raise Discard("a comparison depends on the rounding of narrow floats")
+            is_deterministic = is_exact and _stays_exact(function, arrays, first, dtypes, exactness)
+            found = [np.empty((self.samples, *x.shape), x.dtype) for x in first]
+            for sample in range(self.samples):
                 outs = first
-                if (lane or not self.is_rounded) and not is_same:
-                    outs = self._disturbed(function, inputs, arrays, dtypes, exactness, floor, lane)
+                if (sample or not self.is_rounded) and not is_deterministic:
+                    outs = self._perturbed(
+                        function, inputs, arrays, dtypes, exactness, floor, sample
+                    )
                 for out, x in zip(found, outs, strict=True):
-                    out[lane] = x
+                    out[sample] = x
         for out, dtype in zip(found, dtypes, strict=True):
-            check_tame(out, dtype)
+            check_well_conditioned(out, dtype)
         return found
 
-    def _disturbed(
+    def _perturbed(
         self,
         function: Callable[..., Any],
-        inputs: Sequence[Shown],
+        inputs: Sequence[View],
         arrays: list[Array],
         dtypes: tuple[str, ...],
         exactness: str,
         floor: float,
-        lane: int,
+        sample: int,
     ) -> list[Array]:
-        is_noisy = exactness != "move" and self.units > 0
-        given = [array[lane] for array in arrays]
-        if is_noisy:
+        is_perturbed = exactness != "move" and self.noise_ulps > 0
+        given = [array[sample] for array in arrays]
+        if is_perturbed:
             names = [one.dtype for one in inputs]
-            if exactness == "exact":  # one operation; others may round on the way
-                names = [_inside(name) for name in names]
+            if exactness == "exact":  # other functions may also round intermediate results
+                names = [_compute_dtype(name) for name in names]
             given = [self._noise(x, name) for x, name in zip(given, names, strict=True)]
         outs = _outputs(function, given)
-        if not is_noisy:
+        if not is_perturbed:
             return outs
         largest = max(x.size for x in given)
         return [
@@ -187,38 +193,39 @@ class Arithmetic:
         ]
 
     def _round(self, x: Array, dtype: str) -> Array:
-        return rounded(x, dtype) if is_float(dtype) else x
+        return round_to(x, dtype) if is_float(dtype) else x
 
     def _noise(self, x: Array, dtype: str, floor: float = 0.0, growth: float = 1.0) -> Array:
         if not is_float(dtype):
             return x
-        units = self.units if dtype in ("float32", "float64") else self.units / UNITS
+        ulps = self.noise_ulps if dtype in ("float32", "float64") else self.noise_ulps / NOISE_ULPS
         sizes = _signed(self.rng, x.shape)
         if self.side is not None:
             sizes *= 1 + self.spread * _signed(self.side, x.shape)
-        inside = EPSILON[_inside(dtype)] * floor
-        summed = EPSILON[_inside(dtype)] * np.abs(x)
-        return x + units * sizes * (EPSILON[dtype] * np.abs(x) + inside + (growth - 1) * summed)
+        intermediate = EPSILON[_compute_dtype(dtype)] * floor
+        summed = EPSILON[_compute_dtype(dtype)] * np.abs(x)
+        unit = EPSILON[dtype] * np.abs(x) + intermediate + (growth - 1) * summed
+        return x + ulps * sizes * unit
 
 
 def _signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Numbers of either sign between a half and 1."""
+    """Random numbers in [0.5, 1] with random signs."""
     found = np.asarray(rng.random(shape) - 0.5)
     return found + np.copysign(0.5, found)
 
 
-def _growth(read: int, made: int) -> float:
-    """Errors of a sum in plain order grow as the root of its length; short ones have none."""
-    return max(1.0, (read / max(1, made)) ** 0.5 / 4)
+def _growth(inputs: int, outputs: int) -> float:
+    """Errors of a sequential sum grow with the root of its length, if it is not short."""
+    return max(1.0, (inputs / max(1, outputs)) ** 0.5 / 4)
 
 
-def _is_coarse(one: Shown) -> bool:
-    """So few digits that equal numbers are common, and then rounding decides."""
+def _is_coarse(one: View) -> bool:
+    """True for rounded narrow floats: they are often equal, so rounding decides comparisons."""
     return is_float(one.dtype) and one.dtype not in ("float32", "float64") and not one.is_exact
 
 
-def _inside(dtype: str) -> str:
-    """Narrow floats are computed in float32."""
+def _compute_dtype(dtype: str) -> str:
+    """The dtype of the computation: float32 for narrow floats."""
     return dtype if dtype == "float64" or not is_float(dtype) else "float32"
 
 
@@ -226,7 +233,7 @@ def _outputs(function: Callable[..., Any], arrays: list[Array]) -> list[Array]:
     try:
         found = function(*arrays)
     except (IndexError, ValueError, ZeroDivisionError) as error:
-        raise Discard(f"NumPy refuses: {error}") from error
+        raise Discard(f"NumPy raised: {error}") from error
     return [np.asarray(x) for x in (found if isinstance(found, (tuple, list)) else [found])]
 
 
@@ -237,7 +244,7 @@ def _stays_exact(
     dtypes: tuple[str, ...],
     exactness: str,
 ) -> bool:
-    """Does every way to compute these results give the same bits?"""
+    """True if every order of evaluation gives the same bits."""
     if exactness == "move" or not any(is_float(dtype) for dtype in dtypes):
         return True
     if exactness == "function":
@@ -253,29 +260,31 @@ def _stays_exact(
     return most < 2.0**24 / GRID**2
 
 
-def check_tame(lanes: Array, dtype: str) -> None:
-    """Refuse what is not finite, too large, or too far apart between lanes."""
+def check_well_conditioned(samples: Array, dtype: str) -> None:
+    """Discard values that are not finite, too large, or differ too much between samples."""
     if not is_float(dtype):
-        if (lanes != lanes[0]).any():
-            raise Discard("a decision depends on rounding")
+        if (samples != samples[0]).any():
+            raise Discard("a discrete result depends on rounding")
         return
-    first = np.abs(lanes[0])
-    if not (first.max(initial=0.0) <= LARGEST[dtype]):
+    first = np.abs(samples[0])
+    if not (first.max(initial=0.0) <= MAX_VALUE[dtype]):
         raise Discard("a value is too large or undefined")
-    if len(lanes) > 1:
-        apart = np.abs(lanes - lanes[0]).max(0)
+    if len(samples) > 1:
+        spread = np.abs(samples - samples[0]).max(0)
         if not (
-            apart <= LOOSEST[dtype] * (first + first.sum() / max(1, first.size) + TINIEST[dtype])
+            spread
+            <= MAX_RELATIVE_ERROR[dtype]
+            * (first + first.sum() / max(1, first.size) + MIN_ERROR[dtype])
         ).all():
             raise Discard("a value is ill-conditioned")
 
 
-def tolerance(lanes: Array, dtype: str) -> Array:
-    """How far off each element may be."""
-    apart = np.abs(lanes - lanes[0]).max(0)
-    if not apart.any():
-        return apart
-    # A sequential sum of a thousand equal terms may be off by tens of units.
-    units = 64.0 if dtype in ("float32", "float64") else 1.01
-    own = units * EPSILON[dtype] * np.abs(lanes[0]) + TINIEST[dtype]
-    return 16 * apart + 4 * apart.mean() + own
+def tolerance(samples: Array, dtype: str) -> Array:
+    """The allowed error of each element."""
+    spread = np.abs(samples - samples[0]).max(0)
+    if not spread.any():
+        return spread
+    # A sequential sum of a thousand equal terms may be wrong by tens of ulp.
+    ulps = 64.0 if dtype in ("float32", "float64") else 1.01
+    rounding = ulps * EPSILON[dtype] * np.abs(samples[0]) + MIN_ERROR[dtype]
+    return 16 * spread + 4 * spread.mean() + rounding

@@ -1,4 +1,4 @@
-"""Reports -> counts by mode, failures by kind, and the line at the end."""
+"""Tally: counts programs by mode and failures by kind, and prints them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from typing import Any
 
 
 class Tally:
-    """What was run so far, and what went wrong."""
+    """The counts of a run."""
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
-        self.begun = time.monotonic()
-        self.shown = self.begun
+        self.start = time.monotonic()
+        self.last_print = self.start
         self.modes: Counter[str] = Counter()
         self.programs = self.gradients = self.discards = self.failures = 0
         self.cpu = 0.0
         self.kinds: Counter[tuple[Any, ...]] = Counter()
 
-    def is_over(self) -> bool:
-        minutes = (time.monotonic() - self.begun) / 60
-        is_late = 0 < self.options.minutes <= minutes
+    def is_finished(self) -> bool:
+        minutes = (time.monotonic() - self.start) / 60
+        is_timeout = 0 < self.options.minutes <= minutes
         return (
-            is_late or self.programs >= self.options.programs or self.failures >= self.options.most
+            is_timeout
+            or self.programs >= self.options.programs
+            or self.failures >= self.options.max_failures
         )
 
     def add(self, report: Any) -> None:
@@ -42,22 +44,22 @@ class Tally:
             self.kinds[report.signature] += 1
             if self.kinds[report.signature] == 1:
                 self._print(report.text)
-        if time.monotonic() - self.shown > 10:
-            self.shown = time.monotonic()
+        if time.monotonic() - self.last_print > 10:
+            self.last_print = time.monotonic()
             print(self.counts(), flush=True)
 
     def _print(self, text: str) -> None:
-        text = f"After {time.monotonic() - self.begun:.0f} s\n\n{text}"
+        text = f"After {time.monotonic() - self.start:.0f} s\n\n{text}"
         print(text, flush=True)
         if self.options.out:
             with self.options.out.open("a") as file:
                 file.write(text + "\n")
 
     def counts(self) -> str:
-        seconds = time.monotonic() - self.begun
+        seconds = time.monotonic() - self.start
         modes = ", ".join(f"{count} {mode}" for mode, count in sorted(self.modes.items()))
         rate = self.programs / max(self.cpu, 1e-9)
-        return f"{seconds:6.0f} s  {self.programs} programs ({modes}), {rate:.1f} a second and core"
+        return f"{seconds:6.0f} s  {self.programs} programs ({modes}), {rate:.1f} per CPU second"
 
     def summary(self) -> str:
         captured = self.modes["captured"]

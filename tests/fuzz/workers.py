@@ -1,4 +1,4 @@
-"""Processes that run seeds, and report."""
+"""Worker processes that run seeds and send reports."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from fuzz.cases import Choice, run_case
+from fuzz.cases import Exclusions, run_case
 from fuzz.tally import Tally
 
-BATCH = 200  # seeds that one process runs; then a fresh one takes over
+SEEDS_PER_PROCESS = 200  # then a new process takes over
 
 
 def work(pipe: Connection, start: int, options: Namespace) -> None:
-    """Run seeds, and say before each that it begins: the parent sees which one ended us."""
+    """Run seeds, and announce each, so that the parent knows which one killed the process."""
     warnings.simplefilter("ignore")
-    choice = Choice(frozenset(filter(None, options.without.split(","))))
-    for seed in range(start, start + BATCH * options.jobs, options.jobs):
+    exclusions = Exclusions(frozenset(filter(None, options.without.split(","))))
+    for seed in range(start, start + SEEDS_PER_PROCESS * options.jobs, options.jobs):
         pipe.send(("begin", seed))
-        report = run_case(seed, choice, options.shrink)
+        report = run_case(seed, exclusions, options.shrink)
         pipe.send(("end", report))
         if report.failure and report.failure.kind != "wrong":
-            break  # the next seeds begin in a process where nothing has failed
+            break  # continue in a process without earlier failures
     pipe.send(("done", None))
 
 
 def messages(options: Namespace, tally: Tally) -> Iterator[Any]:
-    """Reports of all processes, as they come; a dead process is a report, too."""
+    """Reports of all processes as they arrive; for a process that died, its seed."""
     context = get_context("spawn")
     seeds = [options.seed + i for i in range(options.jobs)]  # the next one of each process
     pipes: dict[Any, tuple[int, Any, list[int]]] = {}
@@ -56,7 +56,7 @@ def messages(options: Namespace, tally: Tally) -> Iterator[Any]:
             seeds[job] = current[0] + options.jobs
             if kind in ("end", "died"):
                 yield found
-            if tally.is_over():
+            if tally.is_finished():
                 pipes.pop(pipe)
                 process.terminate()
             elif kind in ("done", "died"):

@@ -1,4 +1,4 @@
-"""All operations that programs are made of, by name; one file a family."""
+"""All operations of random programs by name; each family is a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fuzz.ops.elementwise import ELEMENTWISE
 from fuzz.ops.indexing import INDEXING
 from fuzz.ops.layers import NETWORKS
 from fuzz.ops.movement import COPIES, VIEWS
-from fuzz.ops.reductions import ALONG
+from fuzz.ops.reductions import REDUCTIONS
 from fuzz.ops.table import Op
 from fuzz.ops.writes import OTHERS, WRITES
 
@@ -16,7 +16,7 @@ FAMILIES: dict[str, list[Op]] = {
     "views": VIEWS,
     "copies": COPIES,
     "indexing": INDEXING,
-    "reductions": ALONG,
+    "reductions": REDUCTIONS,
     "contraction": CONTRACTION,
     "networks": NETWORKS,
     "writes": WRITES,

@@ -1,4 +1,4 @@
-"""Products of matrices, einsum, convolution, pooling, attention."""
+"""Matrix products, einsum, convolution, pooling, attention."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from fuzz.ops.reductions import softmax
 from fuzz.ops.table import Choice, Op
-from fuzz.pool import Pool, Refused, axes, floats, full, numbers
+from fuzz.pool import NotApplicable, Pool, axes, floats, full, numbers
 from fuzz.programs import Array, Shape
 
 
 def weight(pool: Pool, shape: Shape, dtype: str) -> str:
-    """A factor: a value that fits, or a new leaf."""
+    """An operand of this shape: an existing value, or a new leaf."""
     if pool.chance(0.3):
         try:
             return pool.pick(lambda one: one.shape == shape and one.dtype == dtype)
-        except Refused:
+        except NotApplicable:
             pass
     return pool.leaf(shape, dtype)
 
@@ -30,7 +30,7 @@ def _matmul(pool: Pool) -> Choice:
     if ndim > 2 and pool.chance(0.3):
         shape = (x.shape[-3], inner, pool.size())
     if not pool.fits((*x.shape[:-1], *shape[-1:])) or not pool.fits((x.size, shape[-1])):
-        raise Refused
+        raise NotApplicable
     return [name, weight(pool, shape, x.dtype)], {}
 
 
@@ -39,7 +39,7 @@ def _product_of_transposed(pool: Pool) -> Choice:
     x = pool[name]
     shape = (x.shape[0], pool.size())
     if not pool.fits((x.size, shape[1])):
-        raise Refused
+        raise NotApplicable
     return [name, weight(pool, shape, x.dtype)], {}
 
 
@@ -52,16 +52,16 @@ def _einsum(pool: Pool) -> Choice:
     terms = formula.split("->")[0].split(",")
     name = pool.pick(full, numbers, axes(len(terms[0]), len(terms[0])))
     x = pool[name]
-    known: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for letter, n in zip(terms[0], x.shape, strict=True):
-        if known.setdefault(letter, n) != n:
-            raise Refused
+        if sizes.setdefault(letter, n) != n:
+            raise NotApplicable
     names = [name]
     for term in terms[1:]:
-        shape = tuple(known.setdefault(letter, max(1, pool.size())) for letter in term)
+        shape = tuple(sizes.setdefault(letter, max(1, pool.size())) for letter in term)
         names.append(weight(pool, shape, x.dtype))
-    if not pool.fits((4, *known.values())):
-        raise Refused
+    if not pool.fits((4, *sizes.values())):
+        raise NotApplicable
     return names, {"formula": formula}
 
 
@@ -88,7 +88,7 @@ def _images(pool: Pool) -> str:
     if pool.chance(0.5):
         try:
             return pool.pick(floats, full, axes(4, 4))
-        except Refused:
+        except NotApplicable:
             pass
     side = pool.one_of((1, 2, 3, 5, 7, 8, 9, 16, 17))
     if pool.limit >= 100_000 and pool.chance(0.5):
@@ -115,22 +115,22 @@ def _conv(pool: Pool) -> Choice:
         min(x.shape[2:]) + 2 * padding < dilation * (size - 1) + 1
         or x.size * size * size > 20 * pool.limit
     ):
-        raise Refused
+        raise NotApplicable
     names = [name, weight(pool, (outputs, channels // groups, size, size), x.dtype)]
     return names, {"groups": groups, "stride": stride, "dilation": dilation, "padding": padding}
 
 
 def windows(x: Array, size: int, stride: int, dilation: int) -> Array:
     """(…, height, width) -> (…, out_height, out_width, size, size)"""
-    reach = dilation * (size - 1) + 1
-    found = np.lib.stride_tricks.sliding_window_view(x, (reach, reach), (-2, -1))
+    extent = dilation * (size - 1) + 1
+    found = np.lib.stride_tricks.sliding_window_view(x, (extent, extent), (-2, -1))
     return found[..., ::stride, ::stride, ::dilation, ::dilation]
 
 
 def conv(x: Array, w: Array, groups: int, stride: int, dilation: int, padding: int) -> Array:
     around = ((0, 0), (0, 0), (padding, padding), (padding, padding))
-    seen = windows(np.pad(x, around), w.shape[-1], stride, dilation)
-    parts = zip(np.split(seen, groups, 1), np.split(w, groups, 0), strict=True)
+    patches = windows(np.pad(x, around), w.shape[-1], stride, dilation)
+    parts = zip(np.split(patches, groups, 1), np.split(w, groups, 0), strict=True)
     return np.concatenate([np.einsum("ncyxij,ocij->noyx", a, b) for a, b in parts], 1)
 
 
@@ -146,10 +146,10 @@ def _transposed(pool: Pool) -> Choice:
     )
     padding = min(pool.one_of((0, 1, 1)), dilation * (size - 1))
     if x.size * size * size * stride * stride > 20 * pool.limit:
-        raise Refused
+        raise NotApplicable
     sides = [(n - 1) * stride + dilation * (size - 1) + 1 - 2 * padding for n in x.shape[2:]]
     if min(sides) < 1:
-        raise Refused
+        raise NotApplicable
     names = [name, weight(pool, (channels, pool.one_of((1, 2, 3)), size, size), x.dtype)]
     return names, {"groups": groups, "stride": stride, "dilation": dilation, "padding": padding}
 
@@ -159,9 +159,9 @@ def conv_transpose(
 ) -> Array:
     batch, _, height, width = x.shape
     size = w.shape[-1]
-    reach = dilation * (size - 1) + 1
+    extent = dilation * (size - 1) + 1
     outputs = w.shape[1] * groups
-    out = np.zeros((batch, outputs, (height - 1) * stride + reach, (width - 1) * stride + reach))
+    out = np.zeros((batch, outputs, (height - 1) * stride + extent, (width - 1) * stride + extent))
     grouped = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
     parts = x.reshape(batch, groups, -1, height, width)
     for i in range(size):
@@ -181,7 +181,7 @@ def _pool(pool: Pool) -> Choice:
     stride, padding = pool.one_of((1, 2, 3)), pool.one_of((0, 0, 1))
     padding = min(padding, size // 2)
     if min(pool[name].shape[2:]) + 2 * padding < size:
-        raise Refused
+        raise NotApplicable
     return [name], {"size": size, "stride": stride, "padding": padding}
 
 
@@ -211,8 +211,8 @@ WINDOWS = [
 
 def _attention(pool: Pool) -> Choice:
     dtype = pool.float_dtype()
-    if dtype.startswith("fp8"):  # scores and weights are rounded, too: nothing is left
-        raise Refused
+    if dtype.startswith("fp8"):  # scores and weights are rounded, too: no digits are left
+        raise NotApplicable
     batch = pool.one_of(((), (1,), (2,), (2, 2), (1, 3)))
     queries, keys, width = (pool.one_of((1, 1, 2, 3, 5, 7, 8, 17)) for _ in range(3))
     if pool.chance(0.2) and pool.limit > 5000:
@@ -236,10 +236,10 @@ def _masked_attention(pool: Pool) -> Choice:
     return [*names, pool.leaf((queries, keys), "bool")], {}
 
 
-def _with_first(q: Array, k: Array, v: Array, mask: Array) -> Array:
-    """Every query sees the first key, so that no row is empty."""
-    seen = mask | (np.arange(mask.shape[-1]) == 0)
-    return attention(q, k, v, mask=seen)
+def _masked_reference(q: Array, k: Array, v: Array, mask: Array) -> Array:
+    """Attention where every query may attend to the first key, so that no row is fully masked."""
+    allowed = mask | (np.arange(mask.shape[-1]) == 0)
+    return attention(q, k, v, mask=allowed)
 
 
 ATTENTION = [
@@ -247,6 +247,6 @@ ATTENTION = [
        _attention, weight=1.2),
     Op("masked attention",
        "{0}.scaled_dot_product_attention({1}, {2}, {3} | (Tensor.arange({3}.shape[-1]) == 0))",
-       _with_first, _masked_attention, weight=0.4),
+       _masked_reference, _masked_attention, weight=0.4),
 ]  # fmt: skip
 CONTRACTION = [*PRODUCTS, *WINDOWS, *ATTENTION]

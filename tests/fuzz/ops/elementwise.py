@@ -1,4 +1,4 @@
-"""Operations element by element: arithmetic, comparisons, functions, activations, casts, masks."""
+"""Elementwise operations: arithmetic, comparisons, functions, activations, casts, masks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fuzz.dtypes import bits, cast, is_float
-from fuzz.ops.table import Choice, Op, boolean, by_name, floating, met, met_float, second
-from fuzz.pool import Pool, Refused, axes, exact, floats, numbers, smaller, whole
+from fuzz.ops.table import Choice, Op, boolean, by_name, floating, promoted, promoted_float, second
+from fuzz.pool import NotApplicable, Pool, axes, exact, floats, ints, numbers, smaller
 from fuzz.programs import Array, Shape
 
 
@@ -18,43 +18,43 @@ def can_broadcast(one: Shape, other: Shape) -> bool:
     return all(a == b or 1 in (a, b) for a, b in zip(one[::-1], other[::-1], strict=False))
 
 
-def narrowed(pool: Pool, shape: Shape) -> Shape:
-    """A shape that broadcasts to this one."""
+def shape_to_broadcast(pool: Pool, shape: Shape) -> Shape:
+    """A random shape that broadcasts to this one."""
     found = tuple(1 if pool.chance(0.25) else n for n in shape)
     return found[pool.rng.randrange(len(found) + 1) :] if pool.chance(0.4) else found
 
 
-def partner(pool: Pool, name: str, *conditions: Callable[[Any], Any]) -> str:
-    """A value of the same dtype (sometimes another) whose shape broadcasts with this one."""
+def second_operand(pool: Pool, name: str, *conditions: Callable[[Any], Any]) -> str:
+    """A second operand: usually of the same dtype, with a shape that broadcasts."""
     x = pool[name]
     if pool.chance(0.7):
         try:
             return pool.pick(
-                lambda y: y.dtype == x.dtype or (pool.chance(0.1) and _meet(x.dtype, y.dtype)),
+                lambda y: y.dtype == x.dtype or (pool.chance(0.1) and _can_mix(x.dtype, y.dtype)),
                 lambda y: can_broadcast(x.shape, y.shape),
                 lambda y: pool.fits(np.broadcast_shapes(x.shape, y.shape)),
                 *conditions,
             )
-        except Refused:
+        except NotApplicable:
             pass
-    return pool.leaf(narrowed(pool, x.shape), x.dtype)
+    return pool.leaf(shape_to_broadcast(pool, x.shape), x.dtype)
 
 
-def _meet(one: str, other: str) -> bool:
-    """NumPy has no integer for uint64 and a negative number; nor are fp8s mixed with others."""
+def _can_mix(one: str, other: str) -> bool:
+    """False for uint64, which NumPy promotes to float64, and for fp8, which mixes with nothing."""
     return "uint64" not in (one, other) and not (one[:3] == "fp8" or other[:3] == "fp8")
 
 
-def pair(*conditions: Callable[[Any], Any]) -> Callable[[Pool], Choice]:
+def operands(*conditions: Callable[[Any], Any]) -> Callable[[Pool], Choice]:
     def choose(pool: Pool) -> Choice:
         name = pool.pick(*conditions)
-        both = [name, partner(pool, name, *conditions)]
+        both = [name, second_operand(pool, name, *conditions)]
         return (both if pool.chance(0.5) else both[::-1]), {}
 
     return choose
 
 
-def single(*conditions: Callable[[Any], Any]) -> Callable[[Pool], Choice]:
+def operand(*conditions: Callable[[Any], Any]) -> Callable[[Pool], Choice]:
     return lambda pool: ([pool.pick(*conditions)], {})
 
 
@@ -62,14 +62,14 @@ def single(*conditions: Callable[[Any], Any]) -> Callable[[Pool], Choice]:
 
 
 def _binary(name: str, text: str, reference: Any, weight: float = 1.0, **more: Any) -> Op:
-    options = {"exactness": "exact", "result": met, "meets": True, **more}
-    choose = options.pop("choose", pair(numbers))
+    options = {"exactness": "exact", "result": promoted, "promotes": True, **more}
+    choose = options.pop("choose", operands(numbers))
     return Op(name, text, reference, choose, weight=weight, **options)
 
 
 def _divisor(pool: Pool) -> Choice:
     name = pool.pick(floats)
-    return [name, partner(pool, name, floats)], {}
+    return [name, second_operand(pool, name, floats)], {}
 
 
 def _scalar(pool: Pool) -> Choice:
@@ -86,12 +86,12 @@ def _with_scalar(operation: Callable[[Any, Any], Any]) -> Callable[..., Array]:
 
 
 def _whole_scalar(pool: Pool) -> Choice:
-    name = pool.pick(whole)
+    name = pool.pick(ints)
     return [name], {"c": pool.one_of((1, 2, 3, 5, 7, 8))}
 
 
 def _shift(pool: Pool) -> Choice:
-    name = pool.pick(whole)
+    name = pool.pick(ints)
     return [name], {"c": pool.rng.randrange(bits(pool[name].dtype) - 1)}
 
 
@@ -114,7 +114,7 @@ ARITHMETIC = [
     _binary("minimum", "{0}.minimum({1})", np.minimum, exactness="move"),
     _binary(
         "div", "{0} / ({1}.abs() + 1)", lambda x, y: x / (np.abs(y) + 1),
-        choose=_divisor, exactness="function", result=met_float,
+        choose=_divisor, exactness="function", result=promoted_float,
     ),
     _binary(
         "copysign", "{0}.copysign({1} + 0.125)", lambda x, y: np.copysign(x, y + 0.125),
@@ -133,14 +133,14 @@ ARITHMETIC = [
        lambda pool: ([pool.pick(floats)], {"c": pool.one_of((1, 2, 0.5))}), "move"),
     Op("power", "{0} ** {c}", _power,
        lambda pool: ([pool.pick(numbers)], {"c": pool.one_of((1, 2, 3))}), "exact"),
-    Op("neg", "-{0}", np.negative, single(numbers), "move"),
-    Op("abs", "{0}.abs()", np.abs, single(numbers), "move"),
-    Op("square", "{0}.square()", np.square, single(numbers), "exact"),
+    Op("neg", "-{0}", np.negative, operand(numbers), "move"),
+    Op("abs", "{0}.abs()", np.abs, operand(numbers), "move"),
+    Op("square", "{0}.square()", np.square, operand(numbers), "exact"),
     Op("floordiv", "{0} // {c}", _with_scalar(np.floor_divide), _whole_scalar, "move"),
     Op("mod", "{0} % {c}", _with_scalar(np.mod), _whole_scalar, "move"),
     Op("fmod", "{0}.fmod({c})", _with_scalar(np.fmod), _whole_scalar, "move"),
-    _binary("floordiv values", "{0} // {1}", np.floor_divide, 0.5, choose=pair(whole)),
-    _binary("mod values", "{0} % {1}", _floor_mod, 0.5, choose=pair(whole)),
+    _binary("floordiv values", "{0} // {1}", np.floor_divide, 0.5, choose=operands(ints)),
+    _binary("mod values", "{0} % {1}", _floor_mod, 0.5, choose=operands(ints)),
     Op("lshift", "{0} << {c}", _with_scalar(np.left_shift), _shift, "move", weight=0.5),
     Op("rshift", "{0} >> {c}", _with_scalar(np.right_shift), _shift, "move", weight=0.5),
 ]  # fmt: skip
@@ -151,20 +151,20 @@ def _not_float(one: Any) -> bool:
 
 
 BITS = [
-    _binary("and", "{0} & {1}", np.bitwise_and, choose=pair(_not_float)),
-    _binary("or", "{0} | {1}", np.bitwise_or, choose=pair(_not_float)),
-    _binary("xor", "{0} ^ {1}", np.bitwise_xor, choose=pair(_not_float)),
-    Op("not", "~{0}", np.invert, single(_not_float), "move"),
+    _binary("and", "{0} & {1}", np.bitwise_and, choose=operands(_not_float)),
+    _binary("or", "{0} | {1}", np.bitwise_or, choose=operands(_not_float)),
+    _binary("xor", "{0} ^ {1}", np.bitwise_xor, choose=operands(_not_float)),
+    Op("not", "~{0}", np.invert, operand(_not_float), "move"),
 ]
 
-# ---------------------------------------------------------------------- decisions
+# ---------------------------------------------------------------------- comparisons and masks
 
 
 def _exact_pair(pool: Pool) -> Choice:
     name = pool.pick(exact)
     x = pool[name]
     same = (lambda y: y.dtype == x.dtype,)
-    return [name, partner(pool, name, *same)], {}
+    return [name, second_operand(pool, name, *same)], {}
 
 
 def _comparison(name: str, sign: str, reference: Any) -> Op:
@@ -175,24 +175,24 @@ def _comparison(name: str, sign: str, reference: Any) -> Op:
 def _where(pool: Pool) -> Choice:
     name = pool.pick()
     x = pool[name]
-    other = partner(pool, name, lambda y: y.dtype == x.dtype)
+    other = second_operand(pool, name, lambda y: y.dtype == x.dtype)
     wide = np.broadcast_shapes(x.shape, pool[other].shape)
     try:
         mask = pool.pick(lambda m: m.dtype == "bool", lambda m: can_broadcast(m.shape, wide))
-    except Refused:
-        mask = pool.leaf(narrowed(pool, wide), "bool")
+    except NotApplicable:
+        mask = pool.leaf(shape_to_broadcast(pool, wide), "bool")
     if not pool.fits(np.broadcast_shapes(wide, pool[mask].shape)):
-        raise Refused
+        raise NotApplicable
     return [mask, name, other], {}
 
 
 def _masked_fill(pool: Pool) -> Choice:
     name = pool.pick(numbers)
-    mask = pool.leaf(narrowed(pool, pool[name].shape), "bool")
+    mask = pool.leaf(shape_to_broadcast(pool, pool[name].shape), "bool")
     return [name, mask], {"c": pool.one_of((0, 1, 2))}
 
 
-DECISIONS = [
+COMPARISONS = [
     _comparison("lt", "<", np.less),
     _comparison("le", "<=", np.less_equal),
     _comparison("gt", ">", np.greater),
@@ -201,12 +201,12 @@ DECISIONS = [
     Op("where", "{0}.where({1}, {2})", np.where, _where, "move", second, weight=2),
     Op("masked_fill", "{0}.masked_fill({1}, {c})",
        lambda x, mask, c: np.where(mask, np.asarray(c, x.dtype), x), _masked_fill, "move"),
-    Op("sign", "{0}.sign()", np.sign, single(numbers), "move", is_smooth=False),
-    Op("floor", "{0}.floor()", np.floor, single(floats, exact), "move", is_smooth=False),
-    Op("round", "{0}.round()", np.round, single(floats, exact), "move", is_smooth=False),
-    Op("trunc", "{0}.trunc()", np.trunc, single(floats, exact), "move", is_smooth=False),
+    Op("sign", "{0}.sign()", np.sign, operand(numbers), "move", is_smooth=False),
+    Op("floor", "{0}.floor()", np.floor, operand(floats, exact), "move", is_smooth=False),
+    Op("round", "{0}.round()", np.round, operand(floats, exact), "move", is_smooth=False),
+    Op("trunc", "{0}.trunc()", np.trunc, operand(floats, exact), "move", is_smooth=False),
     Op("logical_not", "{0}.logical_not()", np.logical_not,
-       single(exact), "move", boolean, weight=0.3, is_smooth=False),
+       operand(exact), "move", boolean, weight=0.3, is_smooth=False),
 ]  # fmt: skip
 
 # ---------------------------------------------------------------------- functions
@@ -267,13 +267,13 @@ FUNCTION_TABLE: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "hardsigmoid": ("{0}.hardsigmoid()", lambda x: np.clip(x / 6 + 0.5, 0, 1)),
 }
 FUNCTIONS = [
-    *(Op(name, text, reference, single(floats), weight=0.35, floor=float("log" in name))
+    *(Op(name, text, reference, operand(floats), weight=0.35, floor=float("log" in name))
       for name, (text, reference) in FUNCTION_TABLE.items()),
-    Op("erf", "{0}.erf()", _erf, single(floats, smaller(500)), weight=0.3),
+    Op("erf", "{0}.erf()", _erf, operand(floats, smaller(500)), weight=0.3),
     Op("exact gelu", '{0}.gelu("none")', _exact_gelu,
-       single(floats, smaller(500)), weight=0.3, floor=0.5),
+       operand(floats, smaller(500)), weight=0.3, floor=0.5),
     Op("float function", "{0}.sqrt()", lambda x: np.sqrt(x.astype(np.float64)),
-       single(whole, lambda one: not len(one.memory.lanes) or bool((one.read() >= 0).all())),
+       operand(ints, lambda one: not len(one.memory.samples) or bool((one.read() >= 0).all())),
        result=floating, weight=0.3, is_smooth=False),
 ]  # fmt: skip
 
@@ -283,15 +283,15 @@ FUNCTIONS = [
 def _cast(pool: Pool) -> Choice:
     name = pool.pick(exact) if pool.chance(0.7) else pool.pick(floats)
     source = pool[name].dtype
-    target = pool.one_of((*pool.floats, *pool.floats, *pool.wholes, "bool"))
+    target = pool.one_of((*pool.float_dtypes, *pool.float_dtypes, *pool.int_dtypes, "bool"))
     if not pool[name].is_exact:
-        target = pool.one_of(pool.floats)
+        target = pool.one_of(pool.float_dtypes)
     if pool.has_gradients:
         target = pool.float_dtype()
     return [name], {"dtype": target, "source": source}
 
 
-SAME_BITS = {
+BITCAST_TARGETS = {
     "float32": ("int32", "uint32"), "int32": ("float32", "uint32"), "uint32": ("int32",),
     "bfloat16": ("int16", "uint16"), "float16": ("int16",), "int16": ("uint16",),
     "uint8": ("int8",), "int8": ("uint8",), "float64": ("int64",), "int64": ("uint64",),
@@ -299,20 +299,20 @@ SAME_BITS = {
 
 
 def _bitcast(pool: Pool) -> Choice:
-    """Bits of exact values; not of zeros, whose sign two ways to compute may give differently."""
+    """Of exact values without zeros, whose sign may depend on the order of evaluation."""
 
     def fits(one: Any) -> bool:
-        if one.dtype not in SAME_BITS or not one.is_exact:
+        if one.dtype not in BITCAST_TARGETS or not one.is_exact:
             return False
         return not is_float(one.dtype) or bool((one.read() != 0).all())
 
     name = pool.pick(fits)
     source = pool[name].dtype
     if is_float(source) and pool.has_gradients:
-        raise Refused
-    targets = [t for t in SAME_BITS[source] if not is_float(t)]
+        raise NotApplicable
+    targets = [t for t in BITCAST_TARGETS[source] if not is_float(t)]
     if not targets:
-        raise Refused
+        raise NotApplicable
     return [name], {"dtype": pool.one_of(targets)}
 
 
@@ -321,8 +321,8 @@ CASTS = [
        _cast, "exact", by_name, weight=2),
     Op("bitcast", "{0}.bitcast({dtype})", lambda x, dtype: x, _bitcast, "move", by_name,
        effect="view", weight=0.7, is_smooth=False),
-    Op("float()", "{0}.float()", lambda x: x.astype(np.float64), single(axes(0)), "exact",
+    Op("float()", "{0}.float()", lambda x: x.astype(np.float64), operand(axes(0)), "exact",
        lambda names, args: "float32", weight=0.5),
 ]  # fmt: skip
 
-ELEMENTWISE = [*ARITHMETIC, *BITS, *DECISIONS, *FUNCTIONS, *CASTS]
+ELEMENTWISE = [*ARITHMETIC, *BITS, *COMPARISONS, *FUNCTIONS, *CASTS]

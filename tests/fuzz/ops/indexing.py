@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from fuzz.ops.table import Choice, Op, by_name
-from fuzz.pool import Pool, Refused, axes, full, numbers, smaller, wide_floats
+from fuzz.pool import NotApplicable, Pool, axes, full, numbers, smaller, wide_floats
 from fuzz.programs import Array, Shape
 
 
-def places(pool: Pool, shape: Shape, size: int, has_negatives: bool = False) -> str:
-    """Integers that are valid indices of an axis."""
+def indices(pool: Pool, shape: Shape, size: int, has_negatives: bool = False) -> str:
+    """A leaf of valid indices for an axis of this size."""
     if not size:
-        raise Refused
+        raise NotApplicable
     low = -size if has_negatives else 0
     return pool.leaf(shape, pool.one_of(("int32", "int32", "int64")), low, size)
 
@@ -24,8 +24,8 @@ def _lookup(pool: Pool) -> Choice:
     shape = pool[name].shape
     where = pool.one_of(((), (pool.size(),), (pool.size(),), (2, 3)))
     if not pool.fits((*where, *shape[1:])):
-        raise Refused
-    return [name, places(pool, where, shape[0], True)], {}
+        raise NotApplicable
+    return [name, indices(pool, where, shape[0], True)], {}
 
 
 def _lookup_inside(pool: Pool) -> Choice:
@@ -33,8 +33,8 @@ def _lookup_inside(pool: Pool) -> Choice:
     shape = pool[name].shape
     where = (pool.size(),)
     if not pool.fits((shape[0], *where, *shape[2:])):
-        raise Refused
-    return [name, places(pool, where, shape[1], True)], {}
+        raise NotApplicable
+    return [name, indices(pool, where, shape[1], True)], {}
 
 
 def _lookup_twice(pool: Pool) -> Choice:
@@ -42,12 +42,12 @@ def _lookup_twice(pool: Pool) -> Choice:
     shape = pool[name].shape
     where = (pool.size(),)
     if not pool.fits((*where, *shape[2:])):
-        raise Refused
-    return [name, places(pool, where, shape[0]), places(pool, where, shape[1], True)], {}
+        raise NotApplicable
+    return [name, indices(pool, where, shape[0]), indices(pool, where, shape[1], True)], {}
 
 
 def _along(pool: Pool, shape: Shape, axis: int) -> Shape:
-    """Any length along the axis; no more than there is along the others."""
+    """A shape of indices: any length along the axis, at most that of the value along others."""
     return tuple(
         pool.size() if i == axis else pool.rng.randint(min(n, 1), n) if pool.chance(0.2) else n
         for i, n in enumerate(shape)
@@ -58,7 +58,7 @@ def _gather(pool: Pool) -> Choice:
     name = pool.pick(full)
     shape = pool[name].shape
     axis = pool.rng.randrange(len(shape))
-    return [name, places(pool, _along(pool, shape, axis), shape[axis])], {"axis": axis}
+    return [name, indices(pool, _along(pool, shape, axis), shape[axis])], {"axis": axis}
 
 
 def _part(x: Array, index: Array, axis: int) -> Array:
@@ -75,7 +75,7 @@ def _scatter(pool: Pool) -> Choice:
     axis = pool.rng.randrange(len(x.shape))
     shape = _along(pool, x.shape, axis)
     source = pool.leaf(shape, x.dtype)
-    return [name, places(pool, shape, x.shape[axis]), source], {"axis": axis}
+    return [name, indices(pool, shape, x.shape[axis]), source], {"axis": axis}
 
 
 def _numpy_scatter(operation: Any) -> Any:
@@ -84,7 +84,7 @@ def _numpy_scatter(operation: Any) -> Any:
         key = list(np.indices(index.shape))
         key[axis] = index.astype(np.int64)
         if operation is None:
-            out[tuple(key)] = source  # the last one stays
+            out[tuple(key)] = source  # the last write wins
         else:
             operation.at(out, tuple(key), source)
         return out
@@ -96,18 +96,18 @@ def _one_hot(pool: Pool) -> Choice:
     shape = (pool.size(),) if pool.chance(0.6) else (2, pool.size())
     count = max(1, pool.size())
     if not pool.fits((*shape, count)):
-        raise Refused
-    return [places(pool, shape, count)], {"count": count}
+        raise NotApplicable
+    return [indices(pool, shape, count)], {"count": count}
 
 
 def _arange(pool: Pool) -> Choice:
-    dtype = pool.one_of((*pool.floats[:1], "int32", "int64"))
+    dtype = pool.one_of((*pool.float_dtypes[:1], "int32", "int64"))
     return [], {"n": pool.size(), "start": pool.one_of((0, -2)), "dtype": dtype}
 
 
 def _numpy_arange(n: int, start: int, dtype: str) -> Array:
-    kept = np.float64 if dtype.startswith(("f", "b")) else np.dtype(dtype)
-    return np.arange(start, start + n).astype(kept)
+    stored = np.float64 if dtype.startswith(("f", "b")) else np.dtype(dtype)
+    return np.arange(start, start + n).astype(stored)
 
 
 def _full(pool: Pool) -> Choice:
@@ -115,14 +115,14 @@ def _full(pool: Pool) -> Choice:
 
 
 def _numpy_full(shape: Shape, value: int, dtype: str) -> Array:
-    kept = np.float64 if dtype.startswith(("f", "bf")) else np.dtype(dtype)
-    return np.full(shape, value, np.float64).astype(kept)
+    stored = np.float64 if dtype.startswith(("f", "bf")) else np.dtype(dtype)
+    return np.full(shape, value, np.float64).astype(stored)
 
 
 def _eye(pool: Pool) -> Choice:
     n = pool.size()
     if not pool.fits((n, n)):
-        raise Refused
+        raise NotApplicable
     return [], {"n": n, "dtype": pool.float_dtype()}
 
 
@@ -131,7 +131,7 @@ def _keep(x: Array, *more: Any) -> Array:
 
 
 def _masked(pool: Pool) -> Choice:
-    """A mask of the same shape; as many elements as asked for, since others have other shapes."""
+    """A mask of the same shape, and a fixed number of elements, so that the shape is known."""
     name = pool.pick(full, numbers, smaller(2000))
     mask = pool.leaf(pool[name].shape, "bool")
     return [name, mask], {"size": max(1, pool.size())}
@@ -142,12 +142,12 @@ def _numpy_masked(x: Array, mask: Array, size: int) -> Array:
     return np.concatenate([found, np.zeros(size - len(found), x.dtype)])
 
 
-def _enlarged(pool: Pool) -> Choice:
+def _upsample(pool: Pool) -> Choice:
     name = pool.pick(full, numbers, axes(3, 4))
     shape = pool[name].shape
     times = tuple(pool.one_of((1, 2, 3)) for _ in shape[2:])
     if not pool.fits((pool[name].size, *times)):
-        raise Refused
+        raise NotApplicable
     return [name], {"size": tuple(n * k for n, k in zip(shape[2:], times, strict=True))}
 
 
@@ -158,21 +158,21 @@ def _nearest(x: Array, size: Shape) -> Array:
 
 
 def _linear(x: Array, size: Shape) -> Array:
-    """Centres of pixels lie at halves; beyond the outermost ones nothing changes."""
+    """Pixel centres are at half-integers; the values beyond the outermost ones are constant."""
     for axis, n in enumerate(size, 2):
         length = x.shape[axis]
-        at = np.clip((np.arange(n) + 0.5) * length / n - 0.5, 0, length - 1)
-        low = np.floor(at).astype(np.int64)
-        share = (at - low).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+        position = np.clip((np.arange(n) + 0.5) * length / n - 0.5, 0, length - 1)
+        low = np.floor(position).astype(np.int64)
+        weight = (position - low).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
         first, second = (np.take(x, np.minimum(low + k, length - 1), axis) for k in (0, 1))
-        x = first * (1 - share) + second * share
+        x = first * (1 - weight) + second * weight
     return x
 
 
-def _enlarged_floats(pool: Pool) -> Choice:
-    names, args = _enlarged(pool)
+def _upsample_floats(pool: Pool) -> Choice:
+    names, args = _upsample(pool)
     if not wide_floats(pool[names[0]]):
-        raise Refused
+        raise NotApplicable
     return names, args
 
 
@@ -193,9 +193,9 @@ INDEXING = [
        "move", by_name, weight=0.5),
     Op("masked_select", "{0}.masked_select({1}, size={size})", _numpy_masked, _masked, "move",
        weight=0.6),
-    Op("nearest", '{0}.interpolate({size}, mode="nearest")', _nearest, _enlarged, "move",
+    Op("nearest", '{0}.interpolate({size}, mode="nearest")', _nearest, _upsample, "move",
        weight=0.4),
-    Op("linear", '{0}.interpolate({size}, mode="linear")', _linear, _enlarged_floats, weight=0.4),
+    Op("linear", '{0}.interpolate({size}, mode="linear")', _linear, _upsample_floats, weight=0.4),
     Op("full", "Tensor.full({shape}, {value}, dtype={dtype})", _numpy_full, _full, "move", by_name,
        weight=0.4),
     Op("eye", "Tensor.eye({n}, dtype={dtype})", lambda n, dtype: np.eye(n), _eye, "move", by_name,

@@ -1,4 +1,4 @@
-"""Layers of `nn` with weights of the program, and losses."""
+"""Layers of `nn` whose weights are values of the program, and losses."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 
 from fuzz.ops.contraction import conv, conv_transpose, weight
-from fuzz.ops.indexing import places
+from fuzz.ops.indexing import indices
 from fuzz.ops.reductions import layernorm, log_softmax
 from fuzz.ops.table import Choice, Op, twice
-from fuzz.pool import Pool, Refused, axes, full, wide_floats
+from fuzz.pool import NotApplicable, Pool, axes, full, wide_floats
 from fuzz.programs import Array, Statement
 
 
 class Layer(Op):
-    """`made` is a layer; its attributes are set to inputs, from the last one back."""
+    """The text is a constructor and attributes, which are set to the last inputs."""
 
     def text_of(self, one: Statement) -> str:
-        made, *attributes = self.text.format(**one.args).split("; ")
+        constructor, *attributes = self.text.format(**one.args).split("; ")
         weights = one.inputs[len(one.inputs) - len(attributes) :]
-        lines = [f"layer = {made}"]
+        lines = [f"layer = {constructor}"]
         lines += [f"layer.{a} = {w}" for a, w in zip(attributes, weights, strict=True)]
-        given = one.inputs[: len(one.inputs) - len(attributes)]
-        call = given[0] if len(given) == 1 else f"{given[0]}, ({', '.join(given[1:])})"
-        call = call.replace("(", "").replace(")", "") if len(given) == 2 else call
+        passed = one.inputs[: len(one.inputs) - len(attributes)]
+        call = passed[0] if len(passed) == 1 else f"{passed[0]}, ({', '.join(passed[1:])})"
+        call = call.replace("(", "").replace(")", "") if len(passed) == 2 else call
         return "; ".join([*lines, f"{', '.join(one.outs)} = layer({call})"])
 
 
@@ -33,7 +33,7 @@ def _linear(pool: Pool) -> Choice:
     x = pool[name]
     n, m = x.shape[-1], max(1, pool.one_of((1, pool.size())))
     if not pool.fits((x.size, m)):
-        raise Refused
+        raise NotApplicable
     return [name, weight(pool, (m, n), x.dtype), weight(pool, (m,), x.dtype)], {"n": n, "m": m}
 
 
@@ -71,12 +71,12 @@ def _numpy_groupnorm(x: Array, w: Array, b: Array, groups: int, channels: int) -
 
 
 def _batchnorm(x: Array, w: Array, b: Array, channels: int) -> Array:
-    """With the statistics of a new layer: mean 0, variance 1."""
+    """In evaluation, with the statistics of a new layer: mean 0, variance 1."""
     return x / np.sqrt(1 + 0.03125) * _by_channel(w, x.ndim) + _by_channel(b, x.ndim)
 
 
 def _channels(pool: Pool) -> Choice:
-    """The layer's own statistics are float32."""
+    """Of float32, like the statistics of the layer."""
     name = pool.pick(lambda one: one.dtype == "float32", full, axes(2, 4))
     channels = pool[name].shape[1]
     weights = [weight(pool, (channels,), pool[name].dtype) for _ in "wb"]
@@ -94,8 +94,8 @@ def _conv1d(pool: Pool) -> Choice:
 
 
 def _numpy_conv1d(x: Array, w: Array, b: Array, n: int, m: int, size: int, stride: int) -> Array:
-    seen = np.lib.stride_tricks.sliding_window_view(x, size, -1)[:, :, ::stride]
-    return np.einsum("nctk,ock->not", seen, w) + b[:, None]
+    patches = np.lib.stride_tricks.sliding_window_view(x, size, -1)[:, :, ::stride]
+    return np.einsum("nctk,ock->not", patches, w) + b[:, None]
 
 
 def _conv2d(pool: Pool) -> Choice:
@@ -105,16 +105,16 @@ def _conv2d(pool: Pool) -> Choice:
     shapes = ((outputs, channels, 3, 3), (outputs,))
     names = [weight(pool, s, pool[name].dtype) for s in shapes]
     if not pool.fits((pool[name].size, outputs)):
-        raise Refused
+        raise NotApplicable
     return [name, *names], {"n": channels, "m": outputs}
 
 
-def _up(pool: Pool) -> Choice:
-    """The layer that samples up in generators."""
+def _upsample(pool: Pool) -> Choice:
+    """A transposed convolution that doubles the size."""
     names, args = _conv2d(pool)
     n, m = args["n"], args["m"]
     if not pool.fits((pool[names[0]].size, 4, m)):
-        raise Refused
+        raise NotApplicable
     return [names[0], weight(pool, (n, m, 4, 4), pool[names[0]].dtype), names[2]], args
 
 
@@ -122,7 +122,7 @@ def _numpy_conv2d(x: Array, w: Array, b: Array, n: int, m: int) -> Array:
     return conv(x, w, 1, 1, 1, 1) + b[:, None, None]
 
 
-def _numpy_up(x: Array, w: Array, b: Array, n: int, m: int) -> Array:
+def _numpy_upsample(x: Array, w: Array, b: Array, n: int, m: int) -> Array:
     return conv_transpose(x, w, 1, 2, 1, 1) + b[:, None, None]
 
 
@@ -130,8 +130,8 @@ def _embedding(pool: Pool) -> Choice:
     n, m = max(1, pool.size()), max(1, pool.size())
     where = (pool.size(),) if pool.chance(0.6) else (2, pool.size())
     if not pool.fits((*where, m)) or not pool.fits((n, m)):
-        raise Refused
-    return [places(pool, where, n), weight(pool, (n, m), "float32")], {"n": n, "m": m}
+        raise NotApplicable
+    return [indices(pool, where, n), weight(pool, (n, m), "float32")], {"n": n, "m": m}
 
 
 def _sigmoid(x: Array) -> Array:
@@ -153,8 +153,8 @@ def _cell(gates: int, states: int) -> Any:
 def _lstm(
     x: Array, hidden: Array, cell: Array, wi: Array, wh: Array, bi: Array, bh: Array, n: int, m: int
 ) -> tuple[Array, Array]:
-    take, forget, new, out = np.split(x @ wi.T + bi + hidden @ wh.T + bh, 4, -1)
-    cell = _sigmoid(forget) * cell + _sigmoid(take) * np.tanh(new)
+    update, forget, new, out = np.split(x @ wi.T + bi + hidden @ wh.T + bh, 4, -1)
+    cell = _sigmoid(forget) * cell + _sigmoid(update) * np.tanh(new)
     return _sigmoid(out) * np.tanh(cell), cell
 
 
@@ -184,8 +184,8 @@ LAYERS = [
           _conv1d, "exact"),
     Layer("nn.Conv2d", "nn.Conv2d({n}, {m}, 3, padding=1); weight; bias", _numpy_conv2d, _conv2d,
           "exact"),
-    Layer("nn.ConvTranspose2d", "nn.ConvTranspose2d({n}, {m}, 4, 2, 1); weight; bias", _numpy_up,
-          _up, "exact"),
+    Layer("nn.ConvTranspose2d", "nn.ConvTranspose2d({n}, {m}, 4, 2, 1); weight; bias",
+          _numpy_upsample, _upsample, "exact"),
     Layer("nn.Embedding", "nn.Embedding({n}, {m}); weight", lambda i, w, n, m: w[i], _embedding,
           "move", lambda names, args: names[1]),
     Layer("nn.LSTMCell", "nn.LSTMCell({n}, {m}); " + CELL, _lstm, _cell(4, 2), result=twice,
@@ -199,10 +199,11 @@ LAYERS = [
 def _logits(pool: Pool) -> Choice:
     name = pool.pick(wide_floats, full, axes(2, 2))
     batch, classes = pool[name].shape
-    return [name, places(pool, (batch,), classes)], {}
+    return [name, indices(pool, (batch,), classes)], {}
 
 
-def _chosen(x: Array, i: Array) -> Array:
+def _log_p(x: Array, i: Array) -> Array:
+    """The log-probability of class i in each row of logits."""
     return np.take_along_axis(log_softmax(x), i[:, None].astype(np.int64), 1)[:, 0]
 
 
@@ -216,13 +217,13 @@ def _binary(x: Array, y: Array) -> Array:
 
 
 LOSSES = [
-    Op("cross_entropy", "{0}.cross_entropy({1})", lambda x, i: -_chosen(x, i).mean(), _logits,
+    Op("cross_entropy", "{0}.cross_entropy({1})", lambda x, i: -_log_p(x, i).mean(), _logits,
        floor=1.0),
     Op("sparse cross-entropy", "{0}.sparse_categorical_crossentropy({1})",
-       lambda x, i: -_chosen(x, i).mean(), _logits, weight=0.5, floor=1.0),
-    Op("no reduction", '{0}.cross_entropy({1}, reduction="none")', lambda x, i: -_chosen(x, i),
+       lambda x, i: -_log_p(x, i).mean(), _logits, weight=0.5, floor=1.0),
+    Op("no reduction", '{0}.cross_entropy({1}, reduction="none")', lambda x, i: -_log_p(x, i),
        _logits, weight=0.5, floor=1.0),
-    Op("nll_loss", "{0}.log_softmax().nll_loss({1})", lambda x, i: -_chosen(x, i).mean(), _logits,
+    Op("nll_loss", "{0}.log_softmax().nll_loss({1})", lambda x, i: -_log_p(x, i).mean(), _logits,
        weight=0.5, floor=1.0),
     Op("binary_crossentropy_logits", "{0}.binary_crossentropy_logits({1})", _binary,
        _probabilities, weight=0.5, floor=1.0),

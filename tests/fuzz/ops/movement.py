@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.ops.table import Choice, Index, Op, met
-from fuzz.pool import Pool, Refused, axes, full, numbers, some
+from fuzz.ops.table import Choice, Index, Op, promoted
+from fuzz.pool import NotApplicable, Pool, axes, full, numbers, some
 from fuzz.programs import Array, Shape
 
 
-def _factored(pool: Pool, size: int) -> Shape:
-    """A random shape of so many elements."""
+def _random_factors(pool: Pool, size: int) -> Shape:
+    """A random shape with this number of elements."""
     if size == 0:
         return (0, pool.one_of((1, 2, 3)))
     found: list[int] = []
@@ -26,7 +26,7 @@ def _factored(pool: Pool, size: int) -> Shape:
 
 def _reshape(pool: Pool) -> Choice:
     name = pool.pick()
-    shape = _factored(pool, pool[name].size)
+    shape = _random_factors(pool, pool[name].size)
     if pool.chance(0.15):
         shape = pool[name].shape
     return [name], {"shape": shape}
@@ -44,7 +44,7 @@ def _expand(pool: Pool) -> Choice:
     shape = tuple(pool.size() if n == 1 and pool.chance(0.7) else n for n in pool[name].shape)
     shape = (pool.size(), *shape) if pool.chance(0.2) else shape
     if not pool.fits(shape):
-        raise Refused
+        raise NotApplicable
     return [name], {"shape": shape}
 
 
@@ -64,7 +64,7 @@ def _squeeze(pool: Pool) -> Choice:
 
 
 def _slice(pool: Pool, size: int) -> Any:
-    """A part of an axis: a range, a step, backwards, or one place."""
+    """An index of an axis: a range, a step, a reversal, or one element."""
     kind = pool.rng.random()
     if kind < 0.25:
         return slice(None)
@@ -124,7 +124,7 @@ def _unfold(pool: Pool) -> Choice:
     size = pool.rng.randint(1, min(4, pool[name].shape[axis]))
     step = pool.one_of((1, 2, 3))
     if not pool.fits((pool[name].size, size)):
-        raise Refused
+        raise NotApplicable
     return [name], {"axis": axis, "size": size, "step": step}
 
 
@@ -163,24 +163,24 @@ VIEWS = [
 def _pad(pool: Pool) -> Choice:
     name = pool.pick(axes(1, 4))
     shape = pool[name].shape
-    around = tuple(
+    padding = tuple(
         (pool.rng.randrange(3), pool.rng.randrange(3)) if pool.chance(0.5) else (0, 0)
         for _ in shape
     )
-    if not pool.fits(tuple(n + sum(a) for n, a in zip(shape, around, strict=True))):
-        raise Refused
+    if not pool.fits(tuple(n + sum(a) for n, a in zip(shape, padding, strict=True))):
+        raise NotApplicable
     mode = "constant"
     if pool.chance(0.3) and all(n > 2 for n in shape):
         mode = pool.one_of(("reflect", "replicate", "circular"))
     value = 0 if pool[name].dtype == "bool" else pool.one_of((0, 0, 1))
-    return [name], {"around": around, "mode": mode, "value": value}
+    return [name], {"padding": padding, "mode": mode, "value": value}
 
 
-def _numpy_pad(x: Array, around: Any, mode: str, value: int) -> Array:
+def _numpy_pad(x: Array, padding: Any, mode: str, value: int) -> Array:
     if mode == "constant":
-        return np.pad(x, around, constant_values=np.asarray(value, x.dtype))
+        return np.pad(x, padding, constant_values=np.asarray(value, x.dtype))
     names = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-    return np.pad(x, around, names[mode])
+    return np.pad(x, padding, names[mode])
 
 
 def _roll(pool: Pool) -> Choice:
@@ -192,7 +192,7 @@ def _repeat(pool: Pool) -> Choice:
     name = pool.pick(axes(1, 3))
     times = tuple(pool.one_of((1, 1, 2, 3)) for _ in pool[name].shape)
     if not pool.fits((pool[name].size, *times)):
-        raise Refused
+        raise NotApplicable
     return [name], {"times": times}
 
 
@@ -200,7 +200,7 @@ def _interleave(pool: Pool) -> Choice:
     name = pool.pick(axes(1))
     times = pool.one_of((1, 2, 3))
     if not pool.fits((pool[name].size, times)):
-        raise Refused
+        raise NotApplicable
     return [name], {"times": times, "axis": pool.rng.randrange(len(pool[name].shape))}
 
 
@@ -216,7 +216,7 @@ def _stack(pool: Pool) -> Choice:
         for _ in range(pool.rng.randrange(3))
     ]
     if not pool.fits((x.size, len(others) + 1)):
-        raise Refused
+        raise NotApplicable
     return [name, *others], {"axis": pool.rng.randrange(len(x.shape) + 1)}
 
 
@@ -235,11 +235,11 @@ def _cat(pool: Pool) -> Choice:
 
     others = [pool.pick(fits) for _ in range(pool.rng.randrange(1, 3))]
     if not pool.fits((sum(pool[one].size for one in (name, *others)),)):
-        raise Refused
+        raise NotApplicable
     return [name, *others], {"axis": axis}
 
 
-def _same(x: Array) -> Array:
+def _copy(x: Array) -> Array:
     return x.copy()
 
 
@@ -247,8 +247,8 @@ def _pick(pool: Pool) -> Choice:
     return [pool.pick()], {}
 
 
-class Joined(Op):
-    """Any number of inputs in a list."""
+class VariadicOp(Op):
+    """An op with any number of inputs in a list."""
 
     def text_of(self, one: Any) -> str:
         text = super().text_of(one)
@@ -256,7 +256,7 @@ class Joined(Op):
 
 
 COPIES = [
-    Op("pad", "{0}.pad({around}, {mode}, {value})", _numpy_pad, _pad, "move", weight=1.5),
+    Op("pad", "{0}.pad({padding}, {mode}, {value})", _numpy_pad, _pad, "move", weight=1.5),
     Op("roll", "{0}.roll({shift}, {axis})", lambda x, shift, axis: np.roll(x, shift, axis),
        _roll, "move"),
     Op("repeat", "{0}.repeat({times})", lambda x, times: np.tile(x, times), _repeat, "move"),
@@ -264,12 +264,12 @@ COPIES = [
        lambda x, times, axis: np.repeat(x, times, axis), _interleave, "move"),
     Op("tril", "{0}.tril({k})", lambda x, k: np.tril(x, k), _triangle, "move", weight=0.5),
     Op("triu", "{0}.triu({k})", lambda x, k: np.triu(x, k), _triangle, "move", weight=0.5),
-    Joined("stack", "Tensor.stack(INPUTS, dim={axis})", lambda *xs, axis: np.stack(xs, axis),
-           _stack, "move", met),
-    Joined("cat", "Tensor.cat(INPUTS, dim={axis})", lambda *xs, axis: np.concatenate(xs, axis),
-           _cat, "move", met, weight=1.5),
-    Op("clone", "{0}.clone()", _same, _pick, "move"),
-    Op("contiguous", "{0}.contiguous()", _same, _pick, "move"),
-    Op("no dropout", "{0}.dropout(0.5)", _same, lambda pool: ([pool.pick(numbers)], {}), "move",
+    VariadicOp("stack", "Tensor.stack(INPUTS, dim={axis})", lambda *xs, axis: np.stack(xs, axis),
+           _stack, "move", promoted),
+    VariadicOp("cat", "Tensor.cat(INPUTS, dim={axis})", lambda *xs, axis: np.concatenate(xs, axis),
+           _cat, "move", promoted, weight=1.5),
+    Op("clone", "{0}.clone()", _copy, _pick, "move"),
+    Op("contiguous", "{0}.contiguous()", _copy, _pick, "move"),
+    Op("no dropout", "{0}.dropout(0.5)", _copy, lambda pool: ([pool.pick(numbers)], {}), "move",
        weight=0.2),
 ]  # fmt: skip

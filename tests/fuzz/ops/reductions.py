@@ -1,4 +1,4 @@
-"""Reductions, scans, sorting, and what is normalised along an axis."""
+"""Reductions, scans, sorting and normalizations along axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fuzz.programs import Array
 
 
 def reduced(*conditions: Callable[[Any], Any]) -> Callable[[Pool], Choice]:
-    """A value and some or all of its axes."""
+    """Choose a value, and one, two or all of its axes."""
 
     def choose(pool: Pool) -> Choice:
         name = pool.pick(*conditions)
@@ -37,7 +37,7 @@ def along(*conditions: Callable[[Any], Any]) -> Callable[[Pool], Choice]:
 
 
 def _wide(x: Array) -> Array:
-    """At least 32 bits, as sums are."""
+    """Convert to at least 32 bits, the accumulator of sums."""
     if x.dtype == bool:
         return x.astype(np.int32)
     if x.dtype.kind in "iu" and x.dtype.itemsize < 4:
@@ -62,8 +62,8 @@ def _variance(x: Array, axis: Any, keep: bool) -> Array:
 
 
 def _logsumexp(x: Array, axis: Any, keep: bool) -> Array:
-    most = x.max(axis=axis, keepdims=True)
-    total = np.log(np.exp(x - most).sum(axis=axis, keepdims=True)) + most
+    largest = x.max(axis=axis, keepdims=True)
+    total = np.log(np.exp(x - largest).sum(axis=axis, keepdims=True)) + largest
     return total if keep else total.reshape(np.sum(x, axis=axis).shape)
 
 
@@ -76,7 +76,7 @@ def _reduce(name: str, text: str, reference: Any, *conditions: Any, **more: Any)
 
 
 REDUCE = "{axis}, keepdim={keep})"
-REDUCTIONS = [
+REDUCE_OPS = [
     _reduce("sum", "{0}.sum(" + REDUCE, _sum, exactness="exact", result=summed, weight=4),
     _reduce("mean", "{0}.mean(" + REDUCE, _reduction(np.mean), floats, some, weight=1.5),
     _reduce("max", "{0}.max(" + REDUCE, _reduction(np.max), numbers, some, exactness="move",
@@ -107,14 +107,16 @@ def _logcumsumexp(x: Array, axis: int) -> Array:
 
 
 def _running(function: Any) -> Callable[..., tuple[Array, Array]]:
-    """The extreme so far, and where it was last."""
+    """The running extreme, and the index of its last occurrence."""
 
     def scan(x: Array, axis: int) -> tuple[Array, Array]:
-        most = function.accumulate(x, axis=axis)
+        largest = function.accumulate(x, axis=axis)
         shape = [1] * x.ndim
         shape[axis] = -1
         steps = np.arange(x.shape[axis]).reshape(shape)
-        return most, np.maximum.accumulate(np.where(x == most, steps, 0), axis).astype(np.int32)
+        return largest, np.maximum.accumulate(np.where(x == largest, steps, 0), axis).astype(
+            np.int32
+        )
 
     return scan
 
@@ -131,7 +133,7 @@ SCANS = [
        floor=1.0),
 ]  # fmt: skip
 
-# ---------------------------------------------------------------------- order
+# ---------------------------------------------------------------------- sorting
 
 
 def _arg(function: Any) -> Callable[..., Array]:
@@ -146,8 +148,8 @@ def _order(pool: Pool) -> Choice:
 def _argsort(x: Array, axis: int, descending: bool) -> Array:
     if not descending:
         return np.argsort(x, axis=axis, kind="stable").astype(np.int32)
-    turned = np.flip(x, axis)
-    order = np.flip(np.argsort(turned, axis=axis, kind="stable"), axis)
+    flipped = np.flip(x, axis)
+    order = np.flip(np.argsort(flipped, axis=axis, kind="stable"), axis)
     return (x.shape[axis] - 1 - order).astype(np.int32)
 
 
@@ -168,7 +170,7 @@ def _numpy_topk(x: Array, k: int, axis: int, largest: bool) -> tuple[Array, Arra
     return np.take(values, range(k), axis), np.take(order, range(k), axis)
 
 
-ORDER = [
+SORTING = [
     Op("argmax", "{0}.argmax({axis})", _arg(np.argmax), along(full, numbers, exact), "move", index,
        is_smooth=False),
     Op("argmin", "{0}.argmin({axis})", _arg(np.argmin), along(full, numbers, exact), "move", index,
@@ -180,12 +182,12 @@ ORDER = [
        weight=0.3),
 ]  # fmt: skip
 
-# ---------------------------------------------------------------------- normalised
+# ---------------------------------------------------------------------- normalizations
 
 
 def softmax(x: Array, axis: int = -1) -> Array:
-    powers = np.exp(x - x.max(axis, keepdims=True))
-    return powers / powers.sum(axis, keepdims=True)
+    exponentials = np.exp(x - x.max(axis, keepdims=True))
+    return exponentials / exponentials.sum(axis, keepdims=True)
 
 
 def log_softmax(x: Array, axis: int = -1) -> Array:
@@ -202,11 +204,11 @@ def _unit(x: Array, axis: int) -> Array:
     return x / np.sqrt(np.square(x).sum(axis, keepdims=True) + 0.25)
 
 
-NORMALISED = [
+NORMALIZATIONS = [
     Op("softmax", "{0}.softmax({axis})", softmax, along(floats, full), weight=1.5),
     Op("log_softmax", "{0}.log_softmax({axis})", log_softmax, along(floats, full), floor=1.0),
     Op("layernorm", "{0}.layernorm({axis}, eps=0.03125)", layernorm, along(floats, full)),
     Op("unit", "{0} / ({0}.square().sum({axis}, keepdim=True) + 0.25).sqrt()", _unit,
        along(wide_floats, full), weight=0.5),
 ]  # fmt: skip
-ALONG = [*REDUCTIONS, *SCANS, *ORDER, *NORMALISED]
+REDUCTIONS = [*REDUCE_OPS, *SCANS, *SORTING, *NORMALIZATIONS]

@@ -1,4 +1,4 @@
-"""A row of the table of operations: how it is written, what it means, how it is chosen."""
+"""Op: a row of the table of operations: its text, its reference in NumPy, how inputs are chosen."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Names = tuple[str, ...]
 class Op:
     """One operation.
 
-    `text` has the inputs as {0}, {1}, … and constants by name. `reference` is the same for NumPy's
-    arrays; of a view it is also applied to indices. `exactness` says which results every machine
-    computes alike: "move" (nothing is computed), "exact" (if the numbers are short enough), or
-    "function" (rounded in its own way).
+    `text` has the inputs as {0}, {1}, … and constants by name. `reference` computes the same with
+    NumPy; for views it is also applied to arrays of indices. `exactness` says when results are
+    bitwise reproducible: "move" (always: nothing is computed), "exact" (if the numbers have few
+    bits), or "function" (never).
     """
 
     name: str
@@ -32,9 +32,9 @@ class Op:
     result: Callable[[Names, dict[str, Any]], str | Names] = lambda names, args: names[0]
     effect: str = "value"  # or "view", "write", "none"
     weight: float = 1.0
-    meets: bool = False  # inputs are cast to the dtype that they meet in
+    promotes: bool = False  # inputs are cast to their common dtype
     is_smooth: bool = True  # gradients flow through it
-    floor: float = 0.0  # numbers inside of it are this large, and their rounding errors are seen
+    floor: float = 0.0  # size of intermediate results, whose rounding errors reach the result
 
     def text_of(self, one: Statement) -> str:
         args = {name: show(value) for name, value in one.args.items()}
@@ -47,21 +47,21 @@ class Op:
 
 
 def show(value: Any) -> str:
-    """A constant as Python writes it; indices in brackets as people do."""
+    """A constant as Python text; an Index as it stands in brackets."""
     if isinstance(value, Index):
         return ", ".join(_show_index(one) for one in value.parts)
     return value if isinstance(value, Text) else repr(value)
 
 
 class Text(str):
-    """A piece of a program, such as an operator."""
+    """A piece of program text, such as an operator."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Index:
-    """What stands in brackets: ints, slices, None and Ellipsis."""
+    """A basic index: ints, slices, None and Ellipsis."""
 
     parts: tuple[Any, ...]
 
@@ -84,15 +84,15 @@ def same(names: Names, args: dict[str, Any]) -> str:
     return names[0]
 
 
-def met(names: Names, args: dict[str, Any]) -> str:
+def promoted(names: Names, args: dict[str, Any]) -> str:
     found = names[0]
     for name in names[1:]:
         found = promote(found, name)
     return found
 
 
-def met_float(names: Names, args: dict[str, Any]) -> str:
-    found = met(names, args)
+def promoted_float(names: Names, args: dict[str, Any]) -> str:
+    found = promoted(names, args)
     return found if is_float(found) else "float32"
 
 

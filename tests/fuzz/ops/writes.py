@@ -1,4 +1,4 @@
-"""In-place writes to wholes, parts and views, and statements that compute nothing."""
+"""In-place writes to whole tensors, slices and views, and statements that compute nothing."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 
 from fuzz.ops.elementwise import can_broadcast
-from fuzz.ops.indexing import places
+from fuzz.ops.indexing import indices
 from fuzz.ops.movement import basic_index
 from fuzz.ops.table import Choice, Index, Op, Text, same
-from fuzz.pool import Pool, Refused, axes, floats, full, numbers
+from fuzz.pool import NotApplicable, Pool, axes, floats, full, numbers
 from fuzz.programs import Array
-from fuzz.stochastic import Shown
+from fuzz.stochastic import View
 
 OPERATORS = {"=": lambda x, y: y, "+=": np.add, "-=": np.subtract, "*=": np.multiply}
 
 
 def writable(pool: Pool) -> Any:
-    """Not of a parameter, every element shown once, and no gradient is cut off."""
+    """A condition: not a parameter, no aliased elements, and no gradient is cut off."""
 
-    def test(one: Shown) -> bool:
+    def test(one: View) -> bool:
         memory = one.memory
         if memory.is_parameter or (memory.is_detached and pool.has_gradients):
             return False
-        return one.dtype == memory.dtype and not one.is_repeated
+        return one.dtype == memory.dtype and not one.has_aliases
 
     return test
 
@@ -35,7 +35,7 @@ def _operator(pool: Pool, dtype: str) -> Text:
 
 
 def _source(pool: Pool, shape: tuple[int, ...], dtype: str) -> str:
-    def fits(one: Shown) -> bool:
+    def fits(one: View) -> bool:
         return (
             one.dtype == dtype
             and len(one.shape) <= len(shape)
@@ -45,7 +45,7 @@ def _source(pool: Pool, shape: tuple[int, ...], dtype: str) -> str:
 
     try:
         return pool.pick(fits)
-    except Refused:
+    except NotApplicable:
         return pool.leaf(shape, dtype)
 
 
@@ -65,7 +65,7 @@ def _part(pool: Pool) -> Choice:
     name = pool.pick(writable(pool), axes(1))
     one = pool[name]
     index = basic_index(pool, one.shape)
-    shape = one.at[index.key].shape
+    shape = one.indices[index.key].shape
     return [name, _source(pool, shape, one.dtype)], {
         "index": index, "sign": _operator(pool, one.dtype),
     }  # fmt: skip
@@ -79,10 +79,10 @@ def _part_scalar(pool: Pool) -> Choice:
 
 
 def _rows(pool: Pool) -> Choice:
-    """Rows by a tensor of indices; repeated ones get the same values."""
+    """Rows by a tensor of indices; all rows get the same value, so repeated indices are allowed."""
     name = pool.pick(writable(pool), full, numbers)
     one = pool[name]
-    where = places(pool, (pool.one_of((1, 2, 3)),), one.shape[0])
+    where = indices(pool, (pool.one_of((1, 2, 3)),), one.shape[0])
     return [name, where], {"c": pool.one_of((0, 1, 2))}
 
 
@@ -155,11 +155,11 @@ WRITES = [
 ]  # fmt: skip
 
 
-# ---------------------------------------------------------------------- nothing is computed
+# ---------------------------------------------------------------------- no computation
 
 
 def _detach(pool: Pool) -> Choice:
-    """In a program with gradients nothing that depends on a parameter is written later."""
+    """Of any value; `writable` excludes later writes to it in programs with gradients."""
     return [pool.pick()], {}
 
 
