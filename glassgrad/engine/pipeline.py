@@ -31,7 +31,7 @@ from glassgrad.engine.debug import (
     report_unproven_kernels,
 )
 from glassgrad.engine.device_choice import move_between_devices, plan_device
-from glassgrad.engine.launch.error_flags import BadIndex
+from glassgrad.engine.launch.error_cells import BadIndex
 from glassgrad.engine.launch.run import run
 from glassgrad.engine.plan.lifting import lift_changing_numbers
 from glassgrad.engine.plan.plan import Plan

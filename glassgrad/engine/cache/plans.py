@@ -20,7 +20,7 @@ from glassgrad.engine.cache.graph_keys import Signature
 from glassgrad.engine.cache.sources import code_version, is_cached_on_disk, load_source, target_key
 from glassgrad.engine.compile.background import background_compiler
 from glassgrad.engine.compile.optimizer_policy import current_policy
-from glassgrad.engine.launch.error_flags import ErrorCells
+from glassgrad.engine.launch.error_cells import ErrorCells
 from glassgrad.engine.plan.plan import Allocation, Plan, Result
 from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.ops import Ops

@@ -17,7 +17,7 @@ from glassgrad.base.events import LISTENERS
 from glassgrad.base.fast_dataclasses import frozen, replace
 from glassgrad.devices.protocol import Batch, Device
 from glassgrad.engine.capture.recorder import Run
-from glassgrad.engine.launch.error_flags import BadIndex, ErrorCells, cell_values, raise_bad_index
+from glassgrad.engine.launch.error_cells import BadIndex, ErrorCells, cell_values, raise_bad_index
 from glassgrad.engine.launch.one_by_one import calls_of, launch_one_by_one
 from glassgrad.engine.plan.arena import Lifetime, assign_offsets
 from glassgrad.engine.plan.plan import Rollback, make_rollback

@@ -20,7 +20,7 @@ from glassgrad.devices.cpu.native import LinkedCode, compile_together, host, lin
 from glassgrad.devices.cpu.pool import LEVEL, text_for_host
 from glassgrad.devices.cpu.pool_code import PYTHON_ENTRY, SYMBOLS
 from glassgrad.engine.capture.replay import Capture, Location
-from glassgrad.engine.launch.error_flags import ErrorCells
+from glassgrad.engine.launch.error_cells import ErrorCells
 from glassgrad.engine.plan.size_checks import SizeCheck
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import UNBOUND, Size, size_of

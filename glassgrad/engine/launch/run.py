@@ -10,7 +10,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.protocol import Batch, Device
 from glassgrad.engine.capture.recorder import Run, active_recorder
-from glassgrad.engine.launch.error_flags import BadIndex, cell_values, raise_bad_index
+from glassgrad.engine.launch.error_cells import BadIndex, cell_values, raise_bad_index
 from glassgrad.engine.launch.one_by_one import calls_of, launch_one_by_one
 from glassgrad.engine.plan.plan import Plan, Result
 from glassgrad.engine.verify.verify import is_verified

@@ -7,7 +7,7 @@ from math import prod
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.fast_dataclasses import replace
-from glassgrad.engine.launch.error_flags import ErrorCells
+from glassgrad.engine.launch.error_cells import ErrorCells
 from glassgrad.engine.plan.arena import Lifetime, assign_offsets
 from glassgrad.engine.plan.plan import Allocation, Plan, Result
 from glassgrad.ir.ops import Ops

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from glassgrad.base.dtype import DType
 from glassgrad.base.fast_dataclasses import field, frozen, mutable, replace
-from glassgrad.engine.launch.error_flags import ErrorCells
+from glassgrad.engine.launch.error_cells import ErrorCells
 from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.ir.size import Bound, concrete
 from glassgrad.ir.stages import Launch

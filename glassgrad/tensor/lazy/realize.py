@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.gc_pause import gc_paused
 from glassgrad.engine.capture.recorder import active_recorder
-from glassgrad.engine.launch.error_flags import OutOfRangeError
+from glassgrad.engine.launch.error_cells import OutOfRangeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import sizes_in
