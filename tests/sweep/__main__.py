@@ -6,8 +6,8 @@ import argparse
 import sys
 from time import perf_counter, time
 
-from sweep.dry import TARGETS
-from sweep.sweeping import FAMILIES, Case, Report, cases, run
+from sweep.dry_run import TARGETS
+from sweep.runner import FAMILIES, Case, Report, cases, run
 
 SHOWN = 10  # kernels that took longest
 

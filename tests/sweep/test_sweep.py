@@ -7,7 +7,7 @@ import pytest
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.ir import coverage
 from sweep.models import MODELS
-from sweep.sweeping import FAMILIES, Case, cases, run
+from sweep.runner import FAMILIES, Case, cases, run
 
 EACH = 4  # programs of a family
 

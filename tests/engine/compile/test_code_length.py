@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from support.compiler.nests import kernel_of
 from support.compiler.schedules import TARGET, memory, planned
-from sweep.dry import TARGETS, dry_cpu
+from sweep.dry_run import TARGETS, dry_cpu
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes

@@ -4,8 +4,8 @@ A `Way` is made anew for each test: the function takes one tensor, `change()` gi
 Many ways are products: where a value is kept, times what kind of value it is.
 """
 
-from support.stale import access, classes, places
+from support.stale import access, classes, locations
 from support.stale.kinds import WAYS
 from support.stale.models import MODEL_CHANGES, Net
 
-__all__ = ["MODEL_CHANGES", "WAYS", "Net", "access", "classes", "places"]
+__all__ = ["MODEL_CHANGES", "WAYS", "Net", "access", "classes", "locations"]

@@ -15,7 +15,7 @@ from glassgrad.base.events import Event, StageEntered, listen
 from glassgrad.ir.proof import unproved_indices
 from glassgrad.ir.stages import Kernel
 from sweep import general, images, language  # noqa: F401 - their families
-from sweep.dry import TARGETS, DryDevice, dry_cpu
+from sweep.dry_run import TARGETS, DryDevice, dry_cpu
 from sweep.models import MODELS
 from sweep.programs import FAMILIES
 
