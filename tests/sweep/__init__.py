@@ -1,3 +1,3 @@
-"""Programs of realistic sizes -> kernels that are scheduled, optimized, lowered and checked, but
-neither compiled nor run: `python -m sweep` in the folder of the tests.
+"""Dry runs of programs of realistic sizes: kernels are scheduled, optimized, lowered and checked,
+but neither compiled nor run. `python -m sweep` in the folder of the tests.
 """

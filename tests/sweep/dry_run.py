@@ -1,4 +1,4 @@
-"""A processor that takes every source and runs none: memory stays as it was allocated."""
+"""A CPU device that accepts every source and runs none; memory stays as it was allocated."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ CUDA = Target(
 TARGETS = {"avx2": AVX2, "avx512": AVX512, "cuda": CUDA}
 
 
-class Code(NamedTuple):
-    """What stands for a compiled kernel."""
+class UncompiledKernel(NamedTuple):
+    """Takes the place of a compiled kernel."""
 
     source: Source
     address: int = 0
 
     def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None:
-        """Nothing runs."""
+        """Do nothing."""
 
 
-class Nothing:
-    """Calls that do nothing."""
+class EmptyBatch:
+    """A batch of launches that does nothing."""
 
     def run(self) -> None: ...
 
@@ -49,24 +49,24 @@ class Nothing:
 
 
 class DryDevice:
-    """Stands for the CPU; `sources` are the kernels that would have been compiled."""
+    """Takes the place of the CPU; `sources` are the kernels that would have been compiled."""
 
     def __init__(self, target: Target) -> None:
         self.name = "CPU"
         self.target = target
         self.sources: list[Source] = []
-        self.seconds: list[float] = []  # of writing each source, about
+        self.seconds: list[float] = []  # between two sources: about the time to write each
         self.last = process_time()
 
-    def compile(self, source: Source) -> Code:
+    def compile(self, source: Source) -> UncompiledKernel:
         now = process_time()
         self.sources.append(source)
         self.seconds.append(now - self.last)
         self.last = now
-        return Code(source)
+        return UncompiledKernel(source)
 
-    def prepare(self, calls: Sequence[Call]) -> Nothing:
-        return Nothing()
+    def prepare(self, calls: Sequence[Call]) -> EmptyBatch:
+        return EmptyBatch()
 
     def run(self, calls: Sequence[Call]) -> None:
         self.last = process_time()
@@ -76,14 +76,14 @@ class DryDevice:
 
 @contextmanager
 def dry_cpu(target: Target) -> Iterator[DryDevice]:
-    """Everything that is computed here is computed for this machine, and not at all."""
+    """Write sources for this target, and run nothing."""
     before = Device.opened.get("CPU")
     cache.clear()
-    made = DryDevice(target)
-    Device.opened["CPU"] = made
+    device = DryDevice(target)
+    Device.opened["CPU"] = device
     try:
         with Context(CACHELEVEL=0, POISON=0, SPEC=1, VERIFY=0):
-            yield made
+            yield device
     finally:
         cache.clear()
         del Device.opened["CPU"]

@@ -1,4 +1,4 @@
-"""What language models compute."""
+"""Programs of language models."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sweep.programs import (
     LENGTHS,
     VOCABULARIES,
     WIDTHS,
+    empty,
     family,
     indices,
-    some,
     with_gradients,
 )
 
@@ -27,9 +27,9 @@ def linear(rng: Random) -> None:
     rows, inner, outer = rng.choice(LENGTHS), rng.choice(WIDTHS), rng.choice(WIDTHS)
     dtype = rng.choice(FLOATS)
     x, w, b = (
-        some(rows, inner, dtype=dtype),
-        some(outer, inner, dtype=dtype),
-        some(outer, dtype=dtype),
+        empty(rows, inner, dtype=dtype),
+        empty(outer, inner, dtype=dtype),
+        empty(outer, dtype=dtype),
     )
     act = rng.choice((Tensor.relu, Tensor.gelu, Tensor.silu, Tensor.contiguous))
     if rng.random() < 0.5:
@@ -42,8 +42,8 @@ def linear(rng: Random) -> None:
 def gated_mlp(rng: Random) -> None:
     rows, width = rng.choice(LENGTHS), rng.choice(WIDTHS)
     hidden = rng.choice((width * 2, width * 8 // 3, width * 4))
-    x, norm = some(rows, width), nn.RMSNorm(width)
-    up, gate, down = some(hidden, width), some(hidden, width), some(width, hidden)
+    x, norm = empty(rows, width), nn.RMSNorm(width)
+    up, gate, down = empty(hidden, width), empty(hidden, width), empty(width, hidden)
     y = norm(x)
     (x + ((y @ gate.T).silu() * (y @ up.T)) @ down.T).realize()
 
@@ -54,12 +54,12 @@ def attention(rng: Random) -> None:
     queries = rng.choice(LENGTHS)
     keys = queries if rng.random() < 0.6 else rng.choice(LENGTHS)
     batch, dtype = rng.choice((1, 2, 4)), rng.choice(("float32", "float32", "float16", "bfloat16"))
-    q = some(batch, heads, queries, size, dtype=dtype)
-    k, v = (some(batch, heads, keys, size, dtype=dtype) for _ in range(2))
+    q = empty(batch, heads, queries, size, dtype=dtype)
+    k, v = (empty(batch, heads, keys, size, dtype=dtype) for _ in range(2))
     is_causal = rng.random() < 0.5 and queries == keys
     mask = None
     if not is_causal and rng.random() < 0.3:
-        mask = some(queries, keys)
+        mask = empty(queries, keys)
     y = q.scaled_dot_product_attention(k, v, attn_mask=mask, is_causal=is_causal)
     if rng.random() < 0.5:
         y.realize()
@@ -69,7 +69,7 @@ def attention(rng: Random) -> None:
 
 @family
 def grouped_attention(rng: Random) -> None:
-    """Of one new token, or a prompt, over a cache whose heads are shared."""
+    """Grouped-query attention of one token or a prompt over a key-value cache."""
     shared, size = rng.choice((1, 2, 8)), rng.choice((64, 128))
     heads, queries, keys = (
         shared * rng.choice((2, 4, 8)),
@@ -77,9 +77,9 @@ def grouped_attention(rng: Random) -> None:
         rng.choice(LENGTHS),
     )
     q, k, v = (
-        some(1, heads, queries, size),
-        some(1, shared, keys, size),
-        some(1, shared, keys, size),
+        empty(1, heads, queries, size),
+        empty(1, shared, keys, size),
+        empty(1, shared, keys, size),
     )
     q.scaled_dot_product_attention(k, v, enable_gqa=True).realize()
 
@@ -87,7 +87,7 @@ def grouped_attention(rng: Random) -> None:
 @family
 def normalisation(rng: Random) -> None:
     rows, width = rng.choice(LENGTHS), rng.choice(WIDTHS)
-    x = some(rows, width, dtype=rng.choice(FLOATS))
+    x = empty(rows, width, dtype=rng.choice(FLOATS))
     kind = rng.choice((nn.RMSNorm, nn.LayerNorm))
     layer = kind(width)
     if rng.random() < 0.5:
@@ -103,7 +103,7 @@ def images_normalised(rng: Random) -> None:
         rng.choice((7, 14, 28, 56, 112)),
         rng.choice((1, 8, 32)),
     )
-    x = some(batch, channels, side, side)
+    x = empty(batch, channels, side, side)
     kinds: tuple[Any, ...] = (
         nn.BatchNorm, lambda c: nn.GroupNorm(8, c), nn.InstanceNorm, nn.LayerNorm2d,
     )  # fmt: skip
@@ -113,12 +113,12 @@ def images_normalised(rng: Random) -> None:
 
 @family
 def logits(rng: Random) -> None:
-    """A loss over a vocabulary, its gradient, or both in one computation."""
+    """A loss over a vocabulary, its gradient, or both together."""
     rows, size = (
         rng.choice((1, 8, 64, 100, 792, 4096)),
         rng.choice((10, 1000, 3050, 4096, *VOCABULARIES)),
     )
-    x, labels = some(rows, size), indices(rows)
+    x, labels = empty(rows, size), indices(rows)
     y = x.log_softmax()
     choice = rng.randrange(5)
     if choice == 0:
@@ -138,8 +138,8 @@ def logits(rng: Random) -> None:
 @family
 def embedding(rng: Random) -> None:
     count, width, rows = rng.choice(VOCABULARIES), rng.choice(WIDTHS[:6]), rng.choice(LENGTHS)
-    table, at = some(count, width, dtype=rng.choice(FLOATS[:3])), indices(rows)
-    y = table[at]
+    table, tokens = empty(count, width, dtype=rng.choice(FLOATS[:3])), indices(rows)
+    y = table[tokens]
     if rng.random() < 0.5:
         nn.RMSNorm(width)(y).realize()
     else:
@@ -148,12 +148,15 @@ def embedding(rng: Random) -> None:
 
 @family
 def quantised(rng: Random) -> None:
-    """An embedding table and a product, as models of GGUF files have them."""
+    """A quantised embedding and a quantised product, as in GGUF models."""
     kind = rng.choice([k for k in FORMATS if k in (2, 8, 12, 14)])
     width, rows = rng.choice((2048, 3072, 4096, 5120, 8192)), rng.choice((1, 2, 7, 32, 200))
-    form = FORMATS[kind]
+    block_format = FORMATS[kind]
     table, weights = (
-        Blocks(kind, np.empty((n, width // form.block_size, form.block_bytes), np.uint8))
+        Blocks(
+            kind,
+            np.empty((n, width // block_format.block_size, block_format.block_bytes), np.uint8),
+        )
         for n in (rng.choice((131, 1000)), rng.choice((64, 512)))
     )
     norm = nn.RMSNorm(width)
@@ -166,19 +169,19 @@ def quantised(rng: Random) -> None:
 def rope(rng: Random) -> None:
     batch, heads, length = rng.choice((1, 4)), rng.choice((4, 32)), rng.choice(LENGTHS)
     size = rng.choice((64, 128))
-    x, angles = some(batch, length, heads * size), some(2048, size // 2)
+    x, angles = empty(batch, length, heads * size), empty(2048, size // 2)
     y = x.reshape(batch, length, heads, size).transpose(1, 2)
     a, b = y.chunk(2, -1) if rng.random() < 0.5 else (y[..., ::2], y[..., 1::2])
     cos, sin = angles[:length].cos(), angles[:length].sin()
-    turned = Tensor.cat(a * cos - b * sin, a * sin + b * cos, dim=-1)
-    turned.transpose(1, 2).reshape(batch, length, heads * size).contiguous().realize()
+    rotated = Tensor.cat(a * cos - b * sin, a * sin + b * cos, dim=-1)
+    rotated.transpose(1, 2).reshape(batch, length, heads * size).contiguous().realize()
 
 
 @family
 def cache_write(rng: Random) -> None:
-    """Keys and values written into a cache, which is then read."""
+    """Write keys and values to a cache, and read it."""
     heads, size, length = rng.choice((2, 8)), rng.choice((64, 128)), rng.choice((128, 1024))
-    at = rng.randrange(length - 5)
-    store, new = some(2, 1, heads, length, size), some(2, 1, heads, rng.choice((1, 5)), size)
-    store[:, :, :, at : at + new.shape[3]] = new
+    position = rng.randrange(length - 5)
+    store, new = empty(2, 1, heads, length, size), empty(2, 1, heads, rng.choice((1, 5)), size)
+    store[:, :, :, position : position + new.shape[3]] = new
     (store[0].sum(-1) + store[1].max(-1)).realize()

@@ -1,4 +1,4 @@
-"""Training steps of whole models, at sizes that are small but keep every kind of kernel."""
+"""Training steps of whole models, at small sizes that still have every kind of kernel."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from glassgrad.nn.gpt.config import Config
 from glassgrad.nn.gpt.model import GPT
 from glassgrad.nn.optim import SGD, AdamW, clip_grad_norm_
 from glassgrad.nn.state import get_parameters
-from sweep.programs import indices, some
+from sweep.programs import empty, indices
 
 
-def trained(model: Any, loss: Callable[[], Tensor], kind: Any = AdamW) -> None:
+def train(model: Any, loss: Callable[[], Tensor], kind: Any = AdamW) -> None:
     params = get_parameters(model)
-    made = kind(params, lr=0.001)
+    optimizer = kind(params, lr=0.001)
     with Context(TRAINING=1):
         for _ in range(2):
-            made.zero_grad()
+            optimizer.zero_grad()
             loss().backward()
             clip_grad_norm_(params, 1.0)
-            made.step()
+            optimizer.step()
 
 
 def gpt(**changes: Any) -> None:
     sizes = {"vocab_size": 1000, "context": 128, "layers": 2, "heads": 4, "width": 256}
     model = GPT(Config(**{**sizes, **changes}))
     tokens = indices(4, model.config.context + 1)
-    trained(model, lambda: model.loss(tokens[:, :-1], tokens[:, 1:]))
+    train(model, lambda: model.loss(tokens[:, :-1], tokens[:, 1:]))
 
 
 def llama() -> None:
@@ -44,23 +44,24 @@ def digits() -> None:
         nn.BatchNorm(64), Tensor.max_pool2d, lambda x: x.flatten(1), nn.Dropout(0.5),
         nn.Linear(576, 10),
     ]  # fmt: skip
-    images, labels = some(64, 1, 28, 28), indices(64)
-    trained(layers, lambda: images.sequential(layers).cross_entropy(labels))
+    images, labels = empty(64, 1, 28, 28), indices(64)
+    train(layers, lambda: images.sequential(layers).cross_entropy(labels))
 
 
 class Block:
-    """Two convolutions, and what came in is added."""
+    """A residual block of two convolutions."""
 
-    def __init__(self, before: int, after: int, stride: int) -> None:
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         self.convs = [
-            nn.Conv2d(before, after, 3, stride, 1, bias=False), nn.BatchNorm(after), Tensor.relu,
-            nn.Conv2d(after, after, 3, 1, 1, bias=False), nn.BatchNorm(after),
+            nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm(outputs),
+            Tensor.relu, nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False),
+            nn.BatchNorm(outputs),
         ]  # fmt: skip
-        short = [nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm(after)]
-        self.short = short if stride > 1 or before != after else []
+        projection = [nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm(outputs)]
+        self.shortcut = projection if stride > 1 or inputs != outputs else []
 
     def __call__(self, x: Tensor) -> Tensor:
-        return (x.sequential(self.convs) + x.sequential(self.short)).relu()
+        return (x.sequential(self.convs) + x.sequential(self.shortcut)).relu()
 
 
 def resnet18() -> None:
@@ -71,19 +72,19 @@ def resnet18() -> None:
         lambda x: x.max_pool2d(3, 2, padding=1), *blocks, lambda x: x.mean((2, 3)),
         nn.Linear(512, 1000),
     ]  # fmt: skip
-    images, labels = some(2, 3, 64, 64), indices(2)
-    trained(layers, lambda: images.sequential(layers).cross_entropy(labels), SGD)
+    images, labels = empty(2, 3, 64, 64), indices(2)
+    train(layers, lambda: images.sequential(layers).cross_entropy(labels), SGD)
 
 
 def generator() -> None:
     up, down = nn.ConvTranspose2d(64, 32, 4, stride=2, padding=1), nn.Conv2d(32, 3, 3, padding=1)
-    noise = some(2, 64, 16, 16)
-    trained([up, down], lambda: down(up(noise).leaky_relu()).tanh().square().mean())
+    noise = empty(2, 64, 16, 16)
+    train([up, down], lambda: down(up(noise).leaky_relu()).tanh().square().mean())
 
 
 def recurrent() -> None:
     cell, last = nn.LSTMCell(16, 64), nn.Linear(64, 3)
-    inputs, labels = some(16, 5, 16), indices(16)
+    inputs, labels = empty(16, 5, 16), indices(16)
 
     def loss() -> Tensor:
         state = None
@@ -92,20 +93,20 @@ def recurrent() -> None:
         assert state is not None
         return last(state[0]).cross_entropy(labels)
 
-    trained([cell, last], loss)
+    train([cell, last], loss)
 
 
 def transformer() -> None:
-    """An encoder's layer, with layers of nn only."""
+    """A layer of a transformer encoder."""
     attend, norm = nn.MultiHeadAttention(128, 4), nn.LayerNorm(128)
     up, down = nn.Linear(128, 512), nn.Linear(512, 128)
-    x = some(2, 65, 128)
+    x = empty(2, 65, 128)
 
     def loss() -> Tensor:
         y = x + attend(norm(x))
         return (y + down(up(norm(y)).gelu())).square().mean()
 
-    trained([attend, norm, up, down], loss)
+    train([attend, norm, up, down], loss)
 
 
 MODELS: dict[str, Callable[[], None]] = {

@@ -1,4 +1,4 @@
-"""random.Random -> one program of a family, with sizes that models have."""
+"""Families of random programs, with the sizes of real models."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def family(program: Program) -> Program:
     return program
 
 
-def some(*shape: int, dtype: str = "float32", learns: bool = False) -> Tensor:
-    """A tensor in memory, which nobody has written."""
-    return Tensor.empty(*shape, dtype=dtype, requires_grad=learns or None).realize()
+def empty(*shape: int, dtype: str = "float32", requires_grad: bool = False) -> Tensor:
+    """An uninitialised tensor in memory."""
+    return Tensor.empty(*shape, dtype=dtype, requires_grad=requires_grad or None).realize()
 
 
 def indices(*shape: int) -> Tensor:
-    return some(*shape, dtype="int32")
+    return empty(*shape, dtype="int32")
 
 
 def with_gradients(result: Tensor, *targets: Tensor) -> None:
-    """A value and its gradients, computed together or one after the other."""
+    """Compute a value together with gradients of it."""
     Tensor.realize(result, *result.square().mean().gradient(*targets))

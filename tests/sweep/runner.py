@@ -1,4 +1,4 @@
-"""seed, count -> reports: random programs of all families, each compiled as far as its sources."""
+"""Runner: random programs of all families, dry runs of them, and reports."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from glassgrad.base.errors import CompilerWarning
 from glassgrad.base.events import Event, StageEntered, listen
 from glassgrad.ir.proof import unproved_indices
 from glassgrad.ir.stages import Kernel
-from sweep import general, images, language  # noqa: F401 - their families
+from sweep import general, images, language  # noqa: F401 - they register families
 from sweep.dry_run import TARGETS, DryDevice, dry_cpu
 from sweep.models import MODELS
 from sweep.programs import FAMILIES
 
 
 class Case(NamedTuple):
-    """A program that can be made again: its family and seed, and a machine."""
+    """A reproducible program: its family, its seed, and the target."""
 
     family: str
     seed: int
@@ -32,12 +32,12 @@ class Case(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What came of a case: its kernels, or why one of them was refused."""
+    """The outcome of a case."""
 
     case: Case
     kernels: int
     lines: int  # of the longest source
-    seconds: float  # of the kernel that took longest to write
+    seconds: float  # of the slowest kernel
     slowest: str
     failure: str | None
 
@@ -45,7 +45,7 @@ class Report(NamedTuple):
 def cases(
     seed: int, count: int, targets: Sequence[str] = ("avx2", "avx512"), only: Sequence[str] = ()
 ) -> Iterator[Case]:
-    """As many programs, of each family in turn; the models first."""
+    """The models, and then `count` programs of the families in turn."""
     for name in MODELS if not only else ():
         yield from [Case(name, seed, target) for target in targets]
     names = [name for name in FAMILIES if not only or name in only]
@@ -58,13 +58,13 @@ def cases(
 
 
 def run(case: Case) -> Report:
-    """One case. A recipe that is refused is a failure, though users would get a simpler one."""
+    """Run a case. A refused recipe is a failure here, although users would get a fallback."""
     failure = None
-    with dry_cpu(TARGETS[case.target]) as device, warnings.catch_warnings(), listen(_look):
+    with dry_cpu(TARGETS[case.target]) as device, warnings.catch_warnings(), listen(_check_indices):
         warnings.simplefilter("error", CompilerWarning)
         try:
             _run(case)
-        except Exception:  # noqa: BLE001 - whatever it is, it is reported
+        except Exception:  # noqa: BLE001 - every error is reported
             failure = traceback.format_exc()
     return _report(case, device, failure)
 
@@ -76,13 +76,15 @@ def _run(case: Case) -> None:
         MODELS[case.family]()
     else:
         FAMILIES[case.family](Random(f"{case.family} {case.seed}"))
-    assert GlobalCounters.uncovered_count == before, "a result had to be zeroed first"
+    assert GlobalCounters.uncovered_count == before, (
+        "a kernel is not proved to write all of its results"
+    )
 
 
-def _look(event: Event) -> None:
+def _check_indices(event: Event) -> None:
     if isinstance(event, StageEntered) and event.stage == "loops":
         assert isinstance(event.value, Kernel)
-        assert not unproved_indices(event.value.body), "an index may leave its buffer"
+        assert not unproved_indices(event.value.body), "an index may be out of bounds"
 
 
 def _report(case: Case, device: DryDevice, failure: str | None) -> Report:

@@ -9,7 +9,7 @@ from glassgrad.ir import coverage
 from sweep.models import MODELS
 from sweep.runner import FAMILIES, Case, cases, run
 
-EACH = 4  # programs of a family
+PROGRAMS_PER_FAMILY = 4
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -23,19 +23,19 @@ def test_every_kernel_of_a_model_is_proved_to_write_its_results(name: str) -> No
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_programs_of_a_family(family: str) -> None:
-    for case in cases(0, EACH, only=[family]):
+    for case in cases(0, PROGRAMS_PER_FAMILY, only=[family]):
         report = run(case)
         assert report.failure is None, f"{case}\n{report.failure}"
 
 
 def test_a_refused_kernel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where users would not notice: they get plain loops instead."""
-    inner = coverage.difference
+    """Users would get a fallback and a warning."""
+    original = coverage.difference
     monkeypatch.setattr(
         coverage,
         "difference",
         lambda before, after, may_alias=False: (
-            inner(before, after, may_alias) or (None if before is after else "planted")
+            original(before, after, may_alias) or (None if before is after else "planted")
         ),
     )
     report = run(next(cases(0, 1, only=["linear"])))

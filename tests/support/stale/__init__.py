@@ -1,11 +1,11 @@
-"""Ways to change a value behind a captured function: a function, what changes, and its name.
+"""Mutations of values that a captured function reads.
 
-A `Way` is made anew for each test: the function takes one tensor, `change()` gives it other values.
-Many ways are products: where a value is kept, times what kind of value it is.
+Each test gets a new `Mutation`: a function of a tensor, and `change()`, after which the function
+computes something else. Many are combinations of a location of the value and a kind of value.
 """
 
 from support.stale import access, classes, locations
-from support.stale.kinds import WAYS
+from support.stale.kinds import MUTATIONS
 from support.stale.models import MODEL_CHANGES, Net
 
-__all__ = ["MODEL_CHANGES", "WAYS", "Net", "access", "classes", "locations"]
+__all__ = ["MODEL_CHANGES", "MUTATIONS", "Net", "access", "classes", "locations"]

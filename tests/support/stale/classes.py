@@ -10,14 +10,14 @@ from support.stale.kinds import (
     Function,
     Scale,
     double,
+    mutation,
     triple,
-    way,
 )
 
 # ---------------------------------------------------------------------- classes and functions
 
 
-@way
+@mutation
 def a_class_default_that_an_instance_overrides() -> Any:
     class Config:
         rate = 2.0
@@ -26,7 +26,7 @@ def a_class_default_that_an_instance_overrides() -> Any:
     return lambda x: x * config.rate, lambda: setattr(config, "rate", 5.0)
 
 
-@way
+@mutation
 def a_class_attribute_through_an_instance() -> Any:
     class Config:
         rate = 2.0
@@ -35,7 +35,7 @@ def a_class_attribute_through_an_instance() -> Any:
     return lambda x: x * config.rate, lambda: setattr(Config, "rate", 5.0)
 
 
-@way
+@mutation
 def an_attribute_of_a_base_class() -> Any:
     class Base:
         rate = 2.0
@@ -47,7 +47,7 @@ def an_attribute_of_a_base_class() -> Any:
     return lambda x: x * config.rate, lambda: setattr(Base, "rate", 5.0)
 
 
-@way
+@mutation
 def an_attribute_that_hides_a_base_class() -> Any:
     class Base:
         rate = 2.0
@@ -59,7 +59,7 @@ def an_attribute_that_hides_a_base_class() -> Any:
     return lambda x: x * config.rate, lambda: setattr(Config, "rate", 5.0)
 
 
-@way
+@mutation
 def a_deleted_attribute() -> Any:
     class Config:
         rate = 2.0
@@ -69,7 +69,7 @@ def a_deleted_attribute() -> Any:
     return lambda x: x * config.rate, lambda: delattr(config, "rate")
 
 
-@way
+@mutation
 def another_class() -> Any:
     class One:
         def __call__(self, x: Tensor) -> Tensor:
@@ -79,11 +79,11 @@ def another_class() -> Any:
         def __call__(self, x: Tensor) -> Tensor:
             return x * 5
 
-    held = One()
-    return lambda x: held(x), lambda: setattr(held, "__class__", Other)
+    holder = One()
+    return lambda x: holder(x), lambda: setattr(holder, "__class__", Other)
 
 
-@way
+@mutation
 def a_class_method() -> Any:
     class Config:
         rate = 2.0
@@ -95,7 +95,7 @@ def a_class_method() -> Any:
     return lambda x: Config.scaled(x), lambda: setattr(Config, "rate", 5.0)
 
 
-@way
+@mutation
 def a_bound_class_method() -> Any:
     class Config:
         rate = 2.0
@@ -110,7 +110,7 @@ def a_bound_class_method() -> Any:
 STATE: dict[str, float] = {}
 
 
-@way
+@mutation
 def a_static_method_s_global() -> Any:
     STATE["static"] = 2.0
 
@@ -122,7 +122,7 @@ def a_static_method_s_global() -> Any:
     return Config.scaled, lambda: STATE.update(static=5.0)
 
 
-@way
+@mutation
 def a_call_of_super() -> Any:
     class Base:
         def __init__(self) -> None:
@@ -139,7 +139,7 @@ def a_call_of_super() -> Any:
     return model.run, lambda: setattr(model, "rate", 5.0)
 
 
-@way
+@mutation
 def a_property_of_the_class() -> Any:
     class Config:
         def __init__(self) -> None:
@@ -153,7 +153,7 @@ def a_property_of_the_class() -> Any:
     return lambda x: x * config.rate, lambda: setattr(config, "base", 5.0)
 
 
-@way
+@mutation
 def a_cached_property_that_is_dropped() -> Any:
     class Config:
         def __init__(self) -> None:
@@ -172,7 +172,7 @@ def a_cached_property_that_is_dropped() -> Any:
     return lambda x: x * config.rate, change
 
 
-@way
+@mutation
 def a_cached_function_that_is_cleared() -> Any:
     base = [2.0]
 
@@ -187,7 +187,7 @@ def a_cached_function_that_is_cleared() -> Any:
     return lambda x: x * rate(), change
 
 
-@way
+@mutation
 def an_operator_of_a_class() -> Any:
     class Config:
         rate = 2.0
@@ -199,7 +199,7 @@ def an_operator_of_a_class() -> Any:
     return lambda x: x * (config + 1), lambda: setattr(config, "rate", 5.0)
 
 
-@way
+@mutation
 def an_item_of_a_class() -> Any:
     class Table:
         def __init__(self) -> None:
@@ -212,7 +212,7 @@ def an_item_of_a_class() -> Any:
     return lambda x: x * table["k"], lambda: table.rows.update(k=5.0)
 
 
-@way
+@mutation
 def an_iterator_of_a_class() -> Any:
     class Layers:
         def __init__(self) -> None:
@@ -231,7 +231,7 @@ def an_iterator_of_a_class() -> Any:
     return f, lambda: layers.all.append(triple)
 
 
-@way
+@mutation
 def the_truth_of_a_class() -> Any:
     class Flag:
         def __init__(self) -> None:
@@ -244,7 +244,7 @@ def the_truth_of_a_class() -> Any:
     return lambda x: x * (2 if flag else 5), lambda: setattr(flag, "is_on", False)
 
 
-@way
+@mutation
 def a_descriptor() -> Any:
     class Stored:
         def __init__(self) -> None:
@@ -258,7 +258,7 @@ def a_descriptor() -> Any:
     return lambda x: x * config.rate, lambda: setattr(stored, "rate", 5.0)
 
 
-@way
+@mutation
 def a_metaclass() -> Any:
     class Meta(type):
         rate = 2.0
@@ -269,7 +269,7 @@ def a_metaclass() -> Any:
     return lambda x: x * Config.rate, lambda: setattr(Meta, "rate", 5.0)
 
 
-@way
+@mutation
 def an_attribute_of_a_function() -> Any:
     def f(x: Tensor) -> Tensor:
         return x * f.rate  # type: ignore[attr-defined]
@@ -278,7 +278,7 @@ def an_attribute_of_a_function() -> Any:
     return f, lambda: setattr(f, "rate", 5.0)
 
 
-@way
+@mutation
 def the_code_of_a_function() -> Any:
     def inner(x: Tensor) -> Tensor:
         return x * 2
@@ -286,7 +286,7 @@ def the_code_of_a_function() -> Any:
     return lambda x: inner(x), lambda: setattr(inner, "__code__", triple.__code__)
 
 
-@way
+@mutation
 def a_keyword_default() -> Any:
     def f(x: Tensor, *, k: float = 2.0) -> Tensor:
         return x * k
@@ -294,7 +294,7 @@ def a_keyword_default() -> Any:
     return f, lambda: setattr(f, "__kwdefaults__", {"k": 5.0})
 
 
-@way
+@mutation
 def a_mutable_default() -> Any:
     def f(x: Tensor, options: dict[str, float] = {"k": 2.0}) -> Tensor:  # noqa: B006
         return x * options["k"]
@@ -303,14 +303,14 @@ def a_mutable_default() -> Any:
     return f, lambda: f.__defaults__[0].update(k=5.0)  # type: ignore[index]
 
 
-@way
+@mutation
 def a_method_put_on_an_instance() -> Any:
-    held = Scale(2.0)
-    held.run = double  # type: ignore[attr-defined]
-    return lambda x: held.run(x), lambda: setattr(held, "run", triple)  # type: ignore[attr-defined]
+    holder = Scale(2.0)
+    holder.run = double  # type: ignore[attr-defined]
+    return lambda x: holder.run(x), lambda: setattr(holder, "run", triple)  # type: ignore[attr-defined]
 
 
-@way
+@mutation
 def a_method_replaced_in_its_class() -> Any:
     class Model:
         def run(self, x: Tensor) -> Tensor:
@@ -320,7 +320,7 @@ def a_method_replaced_in_its_class() -> Any:
     return lambda x: model.run(x), lambda: setattr(Model, "run", lambda self, x: x * 5)
 
 
-@way
+@mutation
 def a_wrapped_function() -> Any:
     factor = [2.0]
 
@@ -334,7 +334,7 @@ def a_wrapped_function() -> Any:
     return decorated(double), lambda: factor.__setitem__(0, 5.0)
 
 
-@way
+@mutation
 def a_dispatched_function() -> Any:
     @functools.singledispatch
     def run(x: Any) -> Any:
@@ -343,7 +343,7 @@ def a_dispatched_function() -> Any:
     return lambda x: run(x), lambda: run.register(Tensor, triple) and None
 
 
-@way
+@mutation
 def a_nested_function() -> Any:
     factor = 2.0
 
@@ -360,7 +360,7 @@ def a_nested_function() -> Any:
     return f, change
 
 
-@way
+@mutation
 def a_generator_inside() -> Any:
     factors = [2.0]
 

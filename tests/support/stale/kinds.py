@@ -1,4 +1,4 @@
-"""What a way to change a value behind a captured function is, and kinds of values."""
+"""Mutation: a function and a change of what it reads; and kinds of values to change."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ import numpy as np
 from glassgrad import Tensor, nn
 
 Function = Callable[[Tensor], Any]
-WAYS: dict[str, Callable[[], Way]] = {}
+MUTATIONS: dict[str, Callable[[], Mutation]] = {}
 
 
-class Way(NamedTuple):
+class Mutation(NamedTuple):
     """`change` makes the function compute something else."""
 
     function: Function
     change: Callable[[], None]
 
 
-def way(made: Callable[[], tuple[Function, Callable[[], None]]]) -> Any:
-    """Add a way that the function's name describes."""
-    WAYS[made.__name__] = lambda: Way(*made())
-    return made
+def mutation(build: Callable[[], tuple[Function, Callable[[], None]]]) -> Any:
+    """Register a mutation under the name of its function."""
+    MUTATIONS[build.__name__] = lambda: Mutation(*build())
+    return build
 
 
 # ---------------------------------------------------------------------- kinds of values

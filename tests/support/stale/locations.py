@@ -1,4 +1,4 @@
-"""Where a value is kept, times what kind of value it is."""
+"""Mutations by the location of the value, combined with kinds of values."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from glassgrad import Tensor
 from support.stale.kinds import (
     FEW_KINDS,
     KINDS,
-    WAYS,
+    MUTATIONS,
     Data,
     Function,
+    Mutation,
     Object,
-    Way,
     use,
 )
 
-# ---------------------------------------------------------------------- where values are kept
+# ---------------------------------------------------------------------- locations
 
 
 class Slotted:
@@ -64,16 +64,16 @@ class WithGetattr:
             raise AttributeError(name) from None
 
 
-Kept = Callable[[Any, Any], tuple[Function, Callable[[], None]]]
-KEPT: dict[str, Kept] = {}
+Location = Callable[[Any, Any], tuple[Function, Callable[[], None]]]
+LOCATIONS: dict[str, Location] = {}
 
 
-def kept(made: Kept) -> Kept:
-    KEPT[made.__name__] = made
-    return made
+def location(build: Location) -> Location:
+    LOCATIONS[build.__name__] = build
+    return build
 
 
-@kept
+@location
 def in_a_closure(old: Any, new: Any) -> Any:
     value = old
 
@@ -88,75 +88,75 @@ GLOBAL: Any = None
 STATE: dict[str, Any] = {}
 
 
-@kept
+@location
 def in_a_global(old: Any, new: Any) -> Any:
     globals()["GLOBAL"] = old
     return lambda x: use(x, GLOBAL), lambda: globals().update(GLOBAL=new)
 
 
-@kept
+@location
 def in_a_global_dict(old: Any, new: Any) -> Any:
     STATE["value"] = old
     return lambda x: use(x, STATE["value"]), lambda: STATE.update(value=new)
 
 
-@kept
+@location
 def in_an_attribute(old: Any, new: Any) -> Any:
-    held = Object(old)
-    return lambda x: use(x, held.value), lambda: setattr(held, "value", new)
+    holder = Object(old)
+    return lambda x: use(x, holder.value), lambda: setattr(holder, "value", new)
 
 
-@kept
+@location
 def in_a_namespace(old: Any, new: Any) -> Any:
-    held = SimpleNamespace(inner=SimpleNamespace(value=old))
-    return lambda x: use(x, held.inner.value), lambda: setattr(held.inner, "value", new)
+    holder = SimpleNamespace(inner=SimpleNamespace(value=old))
+    return lambda x: use(x, holder.inner.value), lambda: setattr(holder.inner, "value", new)
 
 
-@kept
+@location
 def in_a_slot(old: Any, new: Any) -> Any:
-    held = Slotted(old)
-    return lambda x: use(x, held.value), lambda: setattr(held, "value", new)
+    holder = Slotted(old)
+    return lambda x: use(x, holder.value), lambda: setattr(holder, "value", new)
 
 
-@kept
+@location
 def in_a_dataclass(old: Any, new: Any) -> Any:
-    held = Data(old)
-    return lambda x: use(x, held.value), lambda: setattr(held, "value", new)
+    holder = Data(old)
+    return lambda x: use(x, holder.value), lambda: setattr(holder, "value", new)
 
 
-@kept
+@location
 def in_a_slotted_dataclass(old: Any, new: Any) -> Any:
-    held = SlottedData(old)
-    return lambda x: use(x, held.value), lambda: setattr(held, "value", new)
+    holder = SlottedData(old)
+    return lambda x: use(x, holder.value), lambda: setattr(holder, "value", new)
 
 
-@kept
+@location
 def in_a_frozen_dataclass_that_is_replaced(old: Any, new: Any) -> Any:
-    held = Object(Frozen(old))
-    return lambda x: use(x, held.value.value), lambda: setattr(
-        held, "value", replace(held.value, value=new)
+    holder = Object(Frozen(old))
+    return lambda x: use(x, holder.value.value), lambda: setattr(
+        holder, "value", replace(holder.value, value=new)
     )
 
 
-@kept
+@location
 def in_a_named_tuple_that_is_replaced(old: Any, new: Any) -> Any:
-    held = [Named(old)]
-    return lambda x: use(x, held[0].value), lambda: held.__setitem__(0, Named(new))
+    holder = [Named(old)]
+    return lambda x: use(x, holder[0].value), lambda: holder.__setitem__(0, Named(new))
 
 
-@kept
+@location
 def in_a_list(old: Any, new: Any) -> Any:
-    held = [1, old]
-    return lambda x: use(x, held[1]), lambda: held.__setitem__(1, new)
+    holder = [1, old]
+    return lambda x: use(x, holder[1]), lambda: holder.__setitem__(1, new)
 
 
-@kept
+@location
 def in_a_dict_of_lists_of_objects(old: Any, new: Any) -> Any:
-    held = {"all": [Object(old)]}
-    return lambda x: use(x, held["all"][0].value), lambda: setattr(held["all"][0], "value", new)
+    holder = {"all": [Object(old)]}
+    return lambda x: use(x, holder["all"][0].value), lambda: setattr(holder["all"][0], "value", new)
 
 
-@kept
+@location
 def in_a_class(old: Any, new: Any) -> Any:
     kind = type("Kind", (), {"value": old})
     if callable(old) and not isinstance(old, type):
@@ -165,19 +165,19 @@ def in_a_class(old: Any, new: Any) -> Any:
     return lambda x: use(x, kind.value), lambda: setattr(kind, "value", new)  # type: ignore[attr-defined]
 
 
-@kept
+@location
 def behind_a_property(old: Any, new: Any) -> Any:
-    held = WithProperty(old)
-    return lambda x: use(x, held.value), lambda: setattr(held, "_hidden", new)
+    holder = WithProperty(old)
+    return lambda x: use(x, holder.value), lambda: setattr(holder, "_hidden", new)
 
 
-@kept
+@location
 def behind_getattr(old: Any, new: Any) -> Any:
-    held = WithGetattr(old)
-    return lambda x: use(x, held.value), lambda: held.store.update(value=new)
+    holder = WithGetattr(old)
+    return lambda x: use(x, holder.value), lambda: holder.store.update(value=new)
 
 
-@kept
+@location
 def in_a_default(old: Any, new: Any) -> Any:
     def f(x: Tensor, value: Any = old) -> Tensor:
         return use(x, value)
@@ -185,7 +185,7 @@ def in_a_default(old: Any, new: Any) -> Any:
     return f, lambda: setattr(f, "__defaults__", (new,))
 
 
-@kept
+@location
 def in_an_attribute_of_a_method_s_object(old: Any, new: Any) -> Any:
     class Model:
         def __init__(self) -> None:
@@ -198,7 +198,7 @@ def in_an_attribute_of_a_method_s_object(old: Any, new: Any) -> Any:
     return model.run, lambda: setattr(model, "value", new)
 
 
-@kept
+@location
 def in_an_attribute_of_a_callable_object(old: Any, new: Any) -> Any:
     class Model:
         def __init__(self) -> None:
@@ -211,29 +211,29 @@ def in_an_attribute_of_a_callable_object(old: Any, new: Any) -> Any:
     return model, lambda: setattr(model, "value", new)
 
 
-@kept
+@location
 def in_a_partial_s_object(old: Any, new: Any) -> Any:
-    held = Object(old)
+    holder = Object(old)
 
-    def f(held: Object, x: Tensor) -> Tensor:
-        return use(x, held.value)
+    def f(holder: Object, x: Tensor) -> Tensor:
+        return use(x, holder.value)
 
-    return functools.partial(f, held), lambda: setattr(held, "value", new)
+    return functools.partial(f, holder), lambda: setattr(holder, "value", new)
 
 
-@kept
+@location
 def many_functions_deep(old: Any, new: Any) -> Any:
-    held = Object(old)
-    f: Function = lambda x: use(x, held.value)  # noqa: E731
+    holder = Object(old)
+    f: Function = lambda x: use(x, holder.value)  # noqa: E731
     for _ in range(80):
         f = functools.partial(lambda inner, x: inner(x), f)
-    return f, lambda: setattr(held, "value", new)
+    return f, lambda: setattr(holder, "value", new)
 
 
-def product(keep: Kept, kind: str) -> Callable[[], Way]:
-    return lambda: Way(*keep(*KINDS[kind]()))
+def combination(build: Location, kind: str) -> Callable[[], Mutation]:
+    return lambda: Mutation(*build(*KINDS[kind]()))
 
 
-for _keep in KEPT.values():
-    for _kind in KINDS if _keep in (in_a_closure, in_an_attribute) else FEW_KINDS:
-        WAYS[f"{_keep.__name__}: {_kind}"] = product(_keep, _kind)
+for _location in LOCATIONS.values():
+    for _kind in KINDS if _location in (in_a_closure, in_an_attribute) else FEW_KINDS:
+        MUTATIONS[f"{_location.__name__}: {_kind}"] = combination(_location, _kind)

@@ -8,12 +8,12 @@ from typing import Any
 
 from glassgrad import Tensor, nn
 from support.stale.kinds import (
-    WAYS,
-    Way,
+    MUTATIONS,
+    Mutation,
     identity_layer,
+    mutation,
     row,
     triple,
-    way,
 )
 
 # ---------------------------------------------------------------------- models
@@ -50,20 +50,20 @@ MODEL_CHANGES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def of_model(change: Callable[[Any], Any], is_called: bool) -> Callable[[], Way]:
-    def made() -> Way:
+def of_model(change: Callable[[Any], Any], is_called: bool) -> Callable[[], Mutation]:
+    def made() -> Mutation:
         net = Net()
-        return Way(net if is_called else (lambda x: net(x)), lambda: change(net))
+        return Mutation(net if is_called else (lambda x: net(x)), lambda: change(net))
 
     return made
 
 
 for _name, _change in MODEL_CHANGES.items():
-    WAYS[f"a model by name: {_name}"] = of_model(_change, is_called=False)
-    WAYS[f"a model itself: {_name}"] = of_model(_change, is_called=True)
+    MUTATIONS[f"a model by name: {_name}"] = of_model(_change, is_called=False)
+    MUTATIONS[f"a model itself: {_name}"] = of_model(_change, is_called=True)
 
 
-@way
+@mutation
 def the_active_one_of_several_models() -> Any:
     nets = {"best": identity_layer(2.0), "last": identity_layer(5.0)}
     active = nets["last"]
@@ -75,7 +75,7 @@ def the_active_one_of_several_models() -> Any:
     return lambda x: active(x), change
 
 
-@way
+@mutation
 def tensors_that_swap() -> Any:
     a, b = row(2, 3), row(5, 6)
 
@@ -86,7 +86,7 @@ def tensors_that_swap() -> Any:
     return lambda x: x * a - b, change
 
 
-@way
+@mutation
 def a_tensor_made_of_the_old_one() -> Any:
     w = row(2, 3)
 
@@ -97,13 +97,13 @@ def a_tensor_made_of_the_old_one() -> Any:
     return lambda x: x * w, change
 
 
-@way
+@mutation
 def a_tensor_in_a_dict_of_two() -> Any:
     state = {"w": row(2, 3), "v": row(1, 1)}
     return lambda x: x * state["w"] + state["v"], lambda: state.update(w=row(5, 6))
 
 
-@way
+@mutation
 def a_buffer_of_a_norm() -> Any:
     norm = nn.BatchNorm(2)
     return (
@@ -112,7 +112,7 @@ def a_buffer_of_a_norm() -> Any:
     )
 
 
-@way
+@mutation
 def an_optimizer_s_rate() -> Any:
     w = Tensor([1.0, 2.0]).realize()
     optimizer = nn.optim.SGD([w], lr=0.1)
@@ -126,7 +126,7 @@ def an_optimizer_s_rate() -> Any:
     return f, lambda: setattr(optimizer, "lr", 0.5)
 
 
-@way
+@mutation
 def a_learning_rate_tensor_that_is_replaced() -> Any:
     w = Tensor([1.0, 2.0]).realize()
     optimizer = nn.optim.SGD([w], lr=0.1)
@@ -140,7 +140,7 @@ def a_learning_rate_tensor_that_is_replaced() -> Any:
     return f, lambda: setattr(optimizer, "lr", row(0.5))
 
 
-@way
+@mutation
 def a_gradient_that_is_replaced() -> Any:
     w = Tensor([1.0, 2.0]).requires_grad_()
     w.grad = row(1, 1)
@@ -151,7 +151,7 @@ def a_gradient_that_is_replaced() -> Any:
     return f, lambda: setattr(w, "grad", row(5, 6))
 
 
-@way
+@mutation
 def a_gradient_that_is_added_to() -> Any:
     w = Tensor([1.0, 2.0]).requires_grad_()
 
@@ -162,7 +162,7 @@ def a_gradient_that_is_added_to() -> Any:
     return f, lambda: setattr(w, "grad", None)
 
 
-@way
+@mutation
 def an_attribute_of_a_scheduler() -> Any:
     @dataclass
     class Schedule:
@@ -176,7 +176,7 @@ def an_attribute_of_a_scheduler() -> Any:
     return lambda x: x * schedule.get(), lambda: setattr(schedule, "step", 1)
 
 
-@way
+@mutation
 def the_training_mode() -> Any:
     def change() -> None:
         Tensor.training = True
@@ -184,7 +184,7 @@ def the_training_mode() -> Any:
     return lambda x: x * (2 if Tensor.training else 5), change
 
 
-@way
+@mutation
 def two_equal_graphs_with_other_numbers() -> Any:
     n = 2
 
@@ -198,7 +198,7 @@ def two_equal_graphs_with_other_numbers() -> Any:
     return f, change
 
 
-@way
+@mutation
 def a_returned_number() -> Any:
     n = 2
 
