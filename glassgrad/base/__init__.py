@@ -1,3 +1,1 @@
-"""The foundation: dtypes, settings, errors, events, origins. Imports no other part of the
-package.
-"""
+"""The foundation: dtypes, settings, errors, events, origins. It imports no other folder."""

@@ -1,6 +1,4 @@
-"""Shapes, numbers, memory of other objects -> Buffer: the ways to make one besides the
-constructor.
-"""
+"""Shapes, numbers, memory of other objects -> Buffer: the ways to make one."""
 
 from __future__ import annotations
 

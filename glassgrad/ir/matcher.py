@@ -1,8 +1,8 @@
 """Rules -> Python source, one matcher function per op: tests, then the right side.
 
-A rule becomes a chain of steps, each a test (`if n_1.op is CONST:`) or an unpacking (`n_0_0, n_0_1
-= n_0.src`), that ends in an action. A node is named by the path to it, so consecutive rules with a
-common prefix share their first steps.
+A rule becomes a chain of steps that ends in an action. A step is a test (`if n_1.op is CONST:`) or
+an unpacking (`n_0_0, n_0_1 = n_0.src`). A node is named by the path to it, so consecutive rules
+with a common prefix share their first steps.
 """
 
 from __future__ import annotations

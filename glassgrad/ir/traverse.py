@@ -1,6 +1,4 @@
-"""The traversal that hand-written passes share: topological order, each node over its new
-sources.
-"""
+"""The traversal of hand-written passes: topological order, each node over its new sources."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Nest -> name: the sizes of its loops; r_64_16 reduces, E_4_4 does not, and colours show axis
-kinds.
-"""
+"""Nest -> name: r_64_16 reduces, E_4_4 does not; its loop sizes, coloured by axis kind."""
 
 from __future__ import annotations
 

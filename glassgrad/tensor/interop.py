@@ -1,6 +1,4 @@
-"""Tensor <-> other libraries without a copy: the buffer protocol, DLPack, Arrow, NumPy and raw
-pointers.
-"""
+"""Tensor <-> other libraries without a copy: buffers, DLPack, Arrow, NumPy, raw pointers."""
 
 from __future__ import annotations
 

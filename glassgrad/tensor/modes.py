@@ -1,6 +1,4 @@
-"""The metaclass of Tensor: Tensor.training and Tensor.no_grad, which scripts read and set on the
-class.
-"""
+"""The metaclass of Tensor: Tensor.training and Tensor.no_grad, settings as class attributes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""SymbolicInt arguments of methods: which methods accept them, and the checks that slices of them
-need.
-"""
+"""SymbolicInt arguments of methods: which methods accept them, and checks of their slices."""
 
 from __future__ import annotations
 

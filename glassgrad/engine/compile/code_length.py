@@ -1,5 +1,4 @@
-"""A nest whose code is too long -> one with fewer unroll copies: compile time grows with code
-length.
+"""A nest with too much code -> one with fewer unroll copies, as compile time grows with code.
 
 Strategies estimate the code that their moves generate (`MAX_UNROLLED_INSTRUCTIONS` in
 loops/strategies/shared/recipe_builder.py), so hardly any kernel exceeds the limit. Code that

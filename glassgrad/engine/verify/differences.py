@@ -1,5 +1,4 @@
-"""Two copies of one output -> VerifyError if they differ by more than another order of additions
-does.
+"""Two copies of an output -> VerifyError if they differ by more than rounding.
 
 Integers must be equal. Floats may differ by their precision, relative to typical values of the
 kernel's inputs and outputs. Where a sum decides a comparison, one element in a thousand may be

@@ -1,3 +1,1 @@
-"""Analyses of a nest that moves and strategies share: mask bounds and the online-softmax
-pattern.
-"""
+"""Analyses that moves and strategies share: mask bounds and the online-softmax pattern."""

@@ -1,6 +1,4 @@
-"""Coefficients -> a polynomial by Horner's rule, with fused multiply-adds where the target has
-them.
-"""
+"""Coefficients -> a polynomial by Horner's rule, with fused multiply-adds where possible."""
 
 from __future__ import annotations
 

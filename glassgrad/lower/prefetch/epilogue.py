@@ -1,5 +1,4 @@
-"""Prefetches for the epilogue of long sums: memory that is read and written after the last
-iteration.
+"""Prefetches for the epilogue of long sums: memory used after the last iteration.
 
 The epilogue of a tile of a matrix product accesses a few cache lines in each of many rows. They are
 not cached, and a core has only some twenty line fills in flight; with more, the loads of the sum

@@ -1,5 +1,4 @@
-"""STAGE of a SCAN whose steps are loops around its elements -> scratch that is updated per
-iteration.
+"""STAGE of a SCAN over loops around its elements -> scratch that every iteration updates.
 
 All such stages over the same loop that are read after its end share one loop, so each iteration can
 read what the others carry (lower/reduce/accumulators.py does the same with registers).

@@ -1,6 +1,4 @@
-"""Statements -> fusion groups: statements that share outer loops become one kernel, to save
-traffic.
-"""
+"""Statements -> fusion groups: statements that share outer loops become one kernel."""
 
 from __future__ import annotations
 

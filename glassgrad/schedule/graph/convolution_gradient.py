@@ -1,5 +1,4 @@
-"""sum(window_adjoint(sum(x·y)))  ->  one sum of products: a convolution's gradient is a
-convolution.
+"""sum(window_adjoint(sum(x·y))) -> one sum: the gradient of a convolution is a convolution.
 
 The adjoint of WINDOW spreads a sum of products over the original axis and sums the overlaps
 (col2im). Computed separately, the first sum has an element per element of each window. Sums commute

@@ -1,6 +1,4 @@
-"""Graph -> Statements: which values are materialized; all others are computed where they are
-used.
-"""
+"""Graph -> Statements: the values that are materialized; others are computed at each use."""
 
 from __future__ import annotations
 

@@ -1,3 +1,1 @@
-"""What repeated computations reuse: graph keys, cached steps, and arguments in place of
-constants.
-"""
+"""What repeated computations reuse: graph keys, cached steps, arguments for constants."""

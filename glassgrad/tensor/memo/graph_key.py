@@ -2,8 +2,8 @@
 
 What is computed together, in which order and with which plan depends only on the structure of the
 graph and on which live tensors read which of its nodes. So where a loop computes the same again,
-the keys are equal and the cached step runs (memo/step_cache.py): nothing is collected, rebuilt or
-planned.
+the keys are equal and the cached step runs (tensor/memo/step_cache.py): nothing is collected,
+rebuilt or planned.
 """
 
 from __future__ import annotations
