@@ -34,7 +34,7 @@ from glassgrad.lower.prefetch.epilogue import PrefetchShare
 from glassgrad.lower.reduce.accumulators import emit_reduction, find_fusable_reductions
 from glassgrad.lower.reduce.carried_scan import emit_carried_scan, find_carried_stages
 from glassgrad.lower.reduce.scan import emit_scan
-from glassgrad.lower.scope import GRID, Scopes, loops_of
+from glassgrad.lower.scope import GRID, Scope, Scopes, loops_of
 
 LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
 STACK, CAST, VARIABLE, CHECK = Ops.STACK, Ops.CAST, Ops.VARIABLE, Ops.CHECK
@@ -72,8 +72,8 @@ class Emitter:
         self.scratches = 0
         self.grid: dict[UOp, UOp] = {}  # GLOBAL, LOCAL, GROUP range -> SPECIAL
         self.cores = 1  # iterations that the launcher divides among cores
-        # STORE -> (AFTER of its buffer, depth of the scope that the AFTER belongs to)
-        self.buffers: dict[UOp, tuple[UOp, int]] = {}
+        # STORE -> (AFTER of its buffer, the scope that the AFTER belongs to)
+        self.buffers: dict[UOp, tuple[UOp, Scope]] = {}
         # loop -> prefetches per iteration
         self.prefetch_shares: dict[UOp, list[PrefetchShare]] = {}
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
@@ -153,9 +153,13 @@ class Emitter:
         """Leave the loop of a range; returns its END, or None if it has no loop."""
         if axis.kind in GRID or axis.kind.is_unrolled:
             return None
-        line = self.scopes.stack[-1].lines[0]
-        end = UOp(Ops.END, dtypes.void, (line,))
+        inner = self.scopes.stack[-1]
+        end = UOp(Ops.END, dtypes.void, (inner.lines[0],))
         self.scopes.close(axis, end)
+        for store, (after, scope) in self.buffers.items():
+            if scope is inner:  # written in this loop, and read behind it
+                after = UOp(Ops.AFTER, after.dtype, (store.buffer, end))
+                self.buffers[store] = after, self.scopes.stack[-1]
         return end
 
     def _emit_grid_coordinate(self, axis: UOp) -> None:

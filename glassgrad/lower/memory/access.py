@@ -39,8 +39,9 @@ def _base_pointer(emitter: Emitter, buffer: UOp, copy: UnrollCopy) -> UOp:
     if buffer.op is Ops.STORE:
         if buffer not in emitter.buffers:
             emit_store(emitter, buffer)
-        after, depth = emitter.buffers[buffer]
-        return emitter.scopes.emit(after, depth)
+        after, scope = emitter.buffers[buffer]
+        assert scope in emitter.scopes.stack, "a store is read before the end of its loops"
+        return emitter.scopes.emit(after, scope.depth)
     return emitter.value(buffer, copy)
 
 
@@ -122,7 +123,7 @@ def emit_stores(emitter: Emitter, nodes: list[UOp]) -> None:
         for node in nodes:
             buffer = node.buffer
             after = UOp(Ops.AFTER, buffer.dtype, (emitter.scopes.emit(buffer), last or buffer))
-            emitter.buffers[node] = (after, already)
+            emitter.buffers[node] = (after, emitter.scopes.stack[already])
 
 
 def _store_groups(
