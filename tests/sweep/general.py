@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from math import prod
 from random import Random
 from typing import Any
 
@@ -15,6 +16,8 @@ from sweep.programs import (
     family,
     indices,
 )
+
+MAX_ELEMENTS = 1 << 28  # of one input of a reduction: 1 GiB
 
 
 @family
@@ -46,7 +49,11 @@ def product_of_dtypes(rng: Random) -> None:
 
 @family
 def reductions(rng: Random) -> None:
-    shape = tuple([rng.choice((1, 2, 3, 17, 64, 300, 1024)) for _ in range(rng.randrange(1, 5))])
+    shape: tuple[int, ...] = ()
+    while not shape or prod(shape) > MAX_ELEMENTS:
+        shape = tuple(
+            [rng.choice((1, 2, 3, 17, 64, 300, 1024)) for _ in range(rng.randrange(1, 5))]
+        )
     x = empty(*shape)
     axis = tuple(sorted(rng.sample(range(len(shape)), rng.randrange(1, len(shape) + 1))))
     y = x.permute(*rng.sample(range(len(shape)), len(shape)))
