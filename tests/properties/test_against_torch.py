@@ -25,12 +25,12 @@ def array(*shape: int, dtype: str = "float32") -> np.ndarray:
     return np.random.default_rng(len(shape)).normal(size=shape).astype(dtype)
 
 
-def agree(found: Any, wanted: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
-    """Shapes, kinds of dtypes and values; results that are several are compared one by one."""
+def assert_equal(found: Any, wanted: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    """Compare shapes, dtypes (any widths of ints are equal) and values; tuples item by item."""
     if isinstance(wanted, (tuple, list)):
         assert len(found) == len(wanted)
         for one, other in zip(found, wanted, strict=True):
-            agree(one, other, rtol, atol)
+            assert_equal(one, other, rtol, atol)
         return
     got, want = found.numpy(), wanted.numpy()
     assert got.shape == want.shape
@@ -40,11 +40,11 @@ def agree(found: Any, wanted: Any, rtol: float = 1e-5, atol: float = 1e-6) -> No
 
 
 def exact_gelu(x: Any) -> Any:
-    """F.gelu, but for infinity, of which it makes nan where it has AVX-512."""
+    """F.gelu; for infinity PyTorch returns nan on processors with AVX-512."""
     return torch.where(x == math.inf, x, F.gelu(x))
 
 
-METHODS = [  # the same name and meaning in both
+METHODS = [  # of the same name in both libraries
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp",
     "exp2", "floor", "isfinite", "isinf", "isnan", "log", "log10", "log2", "logical_not", "neg",
     "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "square", "tan",
@@ -65,18 +65,18 @@ UNARY: dict[str, tuple[Both, Both]] = {
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_functions_of_one_number(name: str) -> None:
+def test_unary_functions(name: str) -> None:
     ours, theirs = UNARY[name]
     for shape in SHAPES:
         x = array(*shape)
-        agree(ours(Tensor(x)), theirs(torch.tensor(x)))
+        assert_equal(ours(Tensor(x)), theirs(torch.tensor(x)))
     for dtype, tolerance in TOLERANCE.items():
         if name == "softplus" and dtype == "float64":
-            continue  # PyTorch ends it at 20
+            continue  # PyTorch returns x above 20
         with np.errstate(over="ignore"):
             x = np.array(EDGES, dtype)
-        tiny = 1e-7 if dtype == "float16" else 1e-200  # where PyTorch's gelu cancels to 0
-        agree(ours(Tensor(x)), theirs(torch.tensor(x)), tolerance, tiny)
+        tiny = 1e-7 if dtype == "float16" else 1e-200  # PyTorch's gelu cancels to 0
+        assert_equal(ours(Tensor(x)), theirs(torch.tensor(x)), tolerance, tiny)
 
 
 REDUCE = [
@@ -89,15 +89,15 @@ REDUCE = [
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 4), (3, 1)])
 def test_reductions_over_every_axis(name: str, shape: tuple[int, ...]) -> None:
     x = array(*shape)
-    mine = {"amax": "max", "amin": "min"}.get(name, name)
-    many = [] if name in ("prod", "argmax", "argmin") or len(shape) < 2 else [(0, -1)]
+    our_name = {"amax": "max", "amin": "min"}.get(name, name)
+    pairs = [] if name in ("prod", "argmax", "argmin") or len(shape) < 2 else [(0, -1)]
     with pytest.warns(UserWarning) if shape in ((), (3, 1)) and name in ("var", "std") else quiet():
-        for axis in [*range(-len(shape), len(shape)), *many]:
+        for axis in [*range(-len(shape), len(shape)), *pairs]:
             for keepdim in (False, True):
                 wanted = getattr(torch, name)(torch.tensor(x), dim=axis, keepdim=keepdim)
-                agree(getattr(Tensor(x), mine)(axis, keepdim), wanted)
+                assert_equal(getattr(Tensor(x), our_name)(axis, keepdim), wanted)
         if name != "logsumexp":
-            agree(getattr(Tensor(x), mine)(), getattr(torch, name)(torch.tensor(x)))
+            assert_equal(getattr(Tensor(x), our_name)(), getattr(torch, name)(torch.tensor(x)))
 
 
 class quiet:
@@ -107,10 +107,10 @@ class quiet:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "bool"])
-def test_reductions_of_whole_numbers(dtype: str) -> None:
+def test_reductions_of_ints(dtype: str) -> None:
     x = np.random.default_rng(0).integers(0, 2 if dtype == "bool" else 100, (3, 4)).astype(dtype)
-    places = [] if dtype == "bool" else ["argmax", "argmin"]  # PyTorch has none of bools
-    for name in ("sum", "prod", "any", "all", *places):
+    positions = [] if dtype == "bool" else ["argmax", "argmin"]  # PyTorch lacks them for bools
+    for name in ("sum", "prod", "any", "all", *positions):
         found = getattr(Tensor(x), name)(axis=1).tolist()
         assert found == getattr(torch.tensor(x), name)(dim=1).tolist(), name
 
@@ -121,11 +121,11 @@ def test_scans_along_every_axis(name: str, shape: tuple[int, ...]) -> None:
     x = np.round(array(*shape) * 2) / 2 if name.startswith("cumm") else array(*shape)
     for axis in range(-len(shape), len(shape)) or [0]:
         wanted = getattr(torch, name)(torch.tensor(x), axis)
-        agree(getattr(Tensor(x), name)(axis), tuple(wanted) if name.startswith("cumm") else wanted,
-              rtol=1e-4, atol=1e-5)  # fmt: skip
+        wanted = tuple(wanted) if name.startswith("cumm") else wanted
+        assert_equal(getattr(Tensor(x), name)(axis), wanted, rtol=1e-4, atol=1e-5)
 
 
-SAME: dict[str, Both] = {  # one expression, both libraries
+EXPRESSIONS: dict[str, Both] = {  # valid in both libraries
     "roll": lambda x: x.roll((1, -2), (0, 2)),
     "roll flat": lambda x: x.roll(7),
     "repeat": lambda x: x.repeat(2, 1, 1, 2),
@@ -135,7 +135,7 @@ SAME: dict[str, Both] = {  # one expression, both libraries
     "split": lambda x: x.split(3, -1),
     "split sizes": lambda x: x.split([1, 3], 2),
     "chunk": lambda x: x.chunk(3, 2),
-    "more chunks than places": lambda x: x.chunk(7, 1),
+    "more chunks than elements": lambda x: x.chunk(7, 1),
     "unfold": lambda x: x.unfold(-2, 2, 1),
     "squeeze": lambda x: x.unsqueeze(-1).squeeze(-1),
     "squeeze a wide axis": lambda x: x.squeeze(1),
@@ -182,14 +182,14 @@ SAME: dict[str, Both] = {  # one expression, both libraries
 
 
 @pytest.mark.parametrize("device", ["CPU", "PYTHON"])
-@pytest.mark.parametrize("name", SAME)
-def test_one_expression_means_the_same(name: str, device: str) -> None:
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_expressions_have_equal_results(name: str, device: str) -> None:
     x = array(2, 3, 4)
-    agree(SAME[name](Tensor(x, device=device)), SAME[name](torch.tensor(x)))
+    assert_equal(EXPRESSIONS[name](Tensor(x, device=device)), EXPRESSIONS[name](torch.tensor(x)))
 
 
 IMAGE, WEIGHT, BIAS = array(2, 4, 7, 8), array(6, 2, 3, 3), array(6)
-TURNED = array(4, 3, 3, 3)
+TRANSPOSED_WEIGHT = array(4, 3, 3, 3)
 
 
 @pytest.mark.parametrize(
@@ -200,12 +200,14 @@ TURNED = array(4, 3, 3, 3)
     ],
     ids=str,
 )  # fmt: skip
-def test_convolutions_both_ways(options: dict[str, Any]) -> None:
-    x, w, t, b = (Tensor(a) for a in (IMAGE, WEIGHT, TURNED, BIAS))
-    X, W, T, B = (torch.tensor(a) for a in (IMAGE, WEIGHT, TURNED, BIAS))
-    agree(x.conv2d(w, b, groups=2, **options), F.conv2d(X, W, B, groups=2, **options), atol=1e-4)
+def test_convolutions_and_transposed_convolutions(options: dict[str, Any]) -> None:
+    x, w, t, b = (Tensor(a) for a in (IMAGE, WEIGHT, TRANSPOSED_WEIGHT, BIAS))
+    X, W, T, B = (torch.tensor(a) for a in (IMAGE, WEIGHT, TRANSPOSED_WEIGHT, BIAS))
+    assert_equal(
+        x.conv2d(w, b, groups=2, **options), F.conv2d(X, W, B, groups=2, **options), atol=1e-4
+    )
     found = x.conv_transpose2d(t, b, groups=2, **options)
-    agree(found, F.conv_transpose2d(X, T, B, groups=2, **options), atol=1e-4)
+    assert_equal(found, F.conv_transpose2d(X, T, B, groups=2, **options), atol=1e-4)
 
 
 @pytest.mark.parametrize("ceil_mode", [False, True])
@@ -216,10 +218,10 @@ def test_pooling(kernel: Any, stride: int, padding: int, ceil_mode: bool) -> Non
     options = {"stride": stride, "padding": padding, "ceil_mode": ceil_mode}
     x, X = Tensor(IMAGE), torch.tensor(IMAGE)
     found = x.max_pool2d(kernel, **options, return_indices=True)
-    agree(found, tuple(F.max_pool2d(X, kernel, **options, return_indices=True)))
+    assert_equal(found, tuple(F.max_pool2d(X, kernel, **options, return_indices=True)))
     for counts in (True, False):
         mean = x.avg_pool2d(kernel, **options, count_include_pad=counts)
-        agree(mean, F.avg_pool2d(X, kernel, **options, count_include_pad=counts))
+        assert_equal(mean, F.avg_pool2d(X, kernel, **options, count_include_pad=counts))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -229,23 +231,25 @@ def test_losses(reduction: str) -> None:
     x, q, c, s = (Tensor(a) for a in (logits, soft, classes, some))
     X, Q, C, S = (torch.tensor(a) for a in (logits, soft, classes, some))
     how: dict[str, Any] = {"reduction": reduction}
-    agree(x.cross_entropy(c, **how), F.cross_entropy(X, C, **how))
+    assert_equal(x.cross_entropy(c, **how), F.cross_entropy(X, C, **how))
     smooth = how | {"label_smoothing": 0.2}
-    agree(x.cross_entropy(c, **smooth), F.cross_entropy(X, C, **smooth))
-    agree(x.cross_entropy(q, **smooth), F.cross_entropy(X, Q, **smooth))
+    assert_equal(x.cross_entropy(c, **smooth), F.cross_entropy(X, C, **smooth))
+    assert_equal(x.cross_entropy(q, **smooth), F.cross_entropy(X, Q, **smooth))
     wanted = F.cross_entropy(X, S, ignore_index=-1, **smooth)
-    agree(x.sparse_categorical_crossentropy(s, **smooth), wanted)
+    assert_equal(x.sparse_categorical_crossentropy(s, **smooth), wanted)
     wanted = F.nll_loss(X.log_softmax(-1), C, Q[0], ignore_index=2, **how)
-    agree(x.log_softmax().nll_loss(c, q[0], 2, **how), wanted)
-    agree(x.sigmoid().binary_crossentropy(q, **how), F.binary_cross_entropy(X.sigmoid(), Q, **how))
+    assert_equal(x.log_softmax().nll_loss(c, q[0], 2, **how), wanted)
+    assert_equal(
+        x.sigmoid().binary_crossentropy(q, **how), F.binary_cross_entropy(X.sigmoid(), Q, **how)
+    )
     wanted = F.binary_cross_entropy_with_logits(X * 50, Q, pos_weight=Q[0], **how)
-    agree((x * 50).binary_crossentropy_logits(q, pos_weight=q[0], **how), wanted)
+    assert_equal((x * 50).binary_crossentropy_logits(q, pos_weight=q[0], **how), wanted)
 
 
-def test_certain_probabilities_have_a_finite_loss() -> None:
+def test_the_loss_of_probabilities_0_and_1_is_finite() -> None:
     x, y = np.array([0.0, 1.0, 1.0], "float32"), np.array([0.0, 1.0, 0.0], "float32")
     wanted = F.binary_cross_entropy(torch.tensor(x), torch.tensor(y), reduction="none")
-    agree(Tensor(x).binary_crossentropy(Tensor(y), reduction="none"), wanted)
+    assert_equal(Tensor(x).binary_crossentropy(Tensor(y), reduction="none"), wanted)
 
 
 @pytest.mark.parametrize(
@@ -255,10 +259,10 @@ def test_attention(options: dict[str, Any]) -> None:
     heads = 2 if "enable_gqa" in options else 4
     q, k, v = array(2, 4, 5, 8), array(2, heads, 6, 8), array(2, heads, 6, 8) + 1
     mask = np.arange(30).reshape(5, 6) % 3 != 1
-    mine, theirs = dict(options), dict(options)
+    ours, theirs = dict(options), dict(options)
     if "attn_mask" in options:
-        mine["attn_mask"], theirs["attn_mask"] = Tensor(mask), torch.tensor(mask)
-    found = Tensor(q).scaled_dot_product_attention(Tensor(k), Tensor(v), **mine)
+        ours["attn_mask"], theirs["attn_mask"] = Tensor(mask), torch.tensor(mask)
+    found = Tensor(q).scaled_dot_product_attention(Tensor(k), Tensor(v), **ours)
     theirs = {name: bool(x) if isinstance(x, int) else x for name, x in theirs.items()}
     wanted = F.scaled_dot_product_attention(*map(torch.tensor, (q, k, v)), **theirs)
-    agree(found, wanted, atol=1e-5)
+    assert_equal(found, wanted, atol=1e-5)

@@ -18,16 +18,16 @@ SIZE = 4
 
 
 class Loop:
-    """Tensors and an optimiser; `act` does one random thing, `seen` is all that was looked at."""
+    """Tensors and an optimizer; `act` does one random action, `results` are all values read."""
 
     def __init__(self, seed: int) -> None:
-        numbers = np.random.default_rng(seed)
-        self.params = [Tensor(numbers.standard_normal((SIZE, SIZE), np.float32)) for _ in range(3)]
-        self.data = Tensor(numbers.standard_normal((SIZE, SIZE), np.float32), requires_grad=False)
+        rng = np.random.default_rng(seed)
+        self.params = [Tensor(rng.standard_normal((SIZE, SIZE), np.float32)) for _ in range(3)]
+        self.data = Tensor(rng.standard_normal((SIZE, SIZE), np.float32), requires_grad=False)
         self.optimizer = Random(seed).choice([SGD, Adam, AdamW])(self.params, lr=0.01)
         self.loss = self._loss(0)
-        self.kept: list[Tensor] = []
-        self.seen: list[np.ndarray] = []
+        self.pending: list[Tensor] = []
+        self.results: list[np.ndarray] = []
 
     def _loss(self, kind: int) -> Tensor:
         first, second, third = self.params
@@ -40,14 +40,14 @@ class Loop:
         first = self.params[kind % 3]
         actions: list[Callable[[], object]] = [
             lambda: setattr(self, "loss", self._loss(kind)),
-            lambda: self.seen.append(self.loss.numpy().copy()),
+            lambda: self.results.append(self.loss.numpy().copy()),
             self._step,
             self._step,
-            lambda: first.grad is not None and self.seen.append(first.grad.numpy().copy()),
+            lambda: first.grad is not None and self.results.append(first.grad.numpy().copy()),
             lambda: first.assign(first * 0.5),
-            lambda: self.kept.append(first + kind),
-            lambda: self.kept and self.seen.append(self.kept.pop().numpy().copy()),
-            lambda: self.kept.append(Tensor(first)),
+            lambda: self.pending.append(first + kind),
+            lambda: self.pending and self.results.append(self.pending.pop().numpy().copy()),
+            lambda: self.pending.append(Tensor(first)),
             lambda: first.realize(),
             lambda: first.grad is not None and setattr(first, "grad", first.grad * 0.5),
             lambda: clip_grad_norm_(self.params, 1.0),
@@ -57,8 +57,8 @@ class Loop:
         ]
         try:
             actions[choice % len(actions)]()
-        except GradientError as error:  # of a loss whose parameters were overwritten, say
-            self.seen.append(np.array(len(error.message)))
+        except GradientError as error:  # for example of a loss whose parameters were overwritten
+            self.results.append(np.array(len(error.message)))
 
     def _step(self) -> None:
         if any(param.grad is None for param in self.params):
@@ -66,9 +66,9 @@ class Loop:
             self.loss.backward()
         self.optimizer.step()
 
-    def end(self) -> list[np.ndarray]:
-        kept = [tensor.numpy().copy() for tensor in self.kept]
-        return [*self.seen, *kept, *(param.numpy().copy() for param in self.params)]
+    def all_results(self) -> list[np.ndarray]:
+        pending = [tensor.numpy().copy() for tensor in self.pending]
+        return [*self.results, *pending, *(param.numpy().copy() for param in self.params)]
 
 
 def outcome(seed: int) -> list[np.ndarray]:
@@ -77,13 +77,11 @@ def outcome(seed: int) -> list[np.ndarray]:
     for _ in range(4):
         for choice, kind in program:
             loop.act(choice, kind)
-    return loop.end()
+    return loop.all_results()
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_cached_steps_compute_what_uncached_steps_compute(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cached_steps_equal_uncached_steps(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = outcome(seed)
     monkeypatch.setattr(glassgrad.tensor.lazy.realize, "look_up", lambda *_: None)
     monkeypatch.setattr(glassgrad.tensor.autograd.backward, "can_defer_gradients", lambda _: False)

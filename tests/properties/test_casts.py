@@ -11,7 +11,7 @@ from glassgrad import Tensor, dtypes
 from glassgrad.base.dtype import DType, wrap
 from glassgrad.base.rounding import round_float, round_int
 
-FROM_FLOATS = [
+FLOAT_VALUES = [
     0.0, -0.0, 0.4, -0.9, 1.5, -1.5, 126.9, 127.0, 127.9, 128.0, -128.0, -128.9, -129.0, 255.0,
     255.9, 256.0, 32767.5, 32768.0, -32769.0, 65535.0, 65536.0, 2147483520.0, 2147483647.0,
     2147483648.0, -2147483648.0, -2147483904.0, 4294967040.0, 4294967296.0, 9.2e18, 2.0**63,
@@ -19,11 +19,11 @@ FROM_FLOATS = [
 ]  # fmt: skip
 devices = pytest.mark.parametrize("device", ["CPU", "PYTHON"])
 floats = pytest.mark.parametrize("source", dtypes.floats, ids=lambda dtype: dtype.name)
-wholes = pytest.mark.parametrize("source", dtypes.ints, ids=lambda dtype: dtype.name)
+ints = pytest.mark.parametrize("source", dtypes.ints, ids=lambda dtype: dtype.name)
 
 
-def clamped(value: float, dtype: DType) -> int:
-    """Towards zero, and to the nearest end; nan is 0."""
+def saturate(value: float, dtype: DType) -> int:
+    """Truncate, and clip to the range of the dtype; nan becomes 0."""
     if math.isnan(value):
         return 0
     low, high = int(dtypes.min(dtype)), int(dtypes.max(dtype))
@@ -32,8 +32,8 @@ def clamped(value: float, dtype: DType) -> int:
     return min(max(math.trunc(value), low), high)
 
 
-def held(values: list[float], dtype: DType, device: str) -> Tensor:
-    """A tensor in memory: constants would be converted while compiling."""
+def in_memory(values: list[float], dtype: DType, device: str) -> Tensor:
+    """A tensor in memory; constants would be folded by the compiler."""
     unsigned = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}[dtype.itemsize]
     raw = Tensor(values, dtype="float64").cast(dtype).bitcast(unsigned).numpy()
     return Tensor(raw, device=device).bitcast(dtype)
@@ -42,18 +42,16 @@ def held(values: list[float], dtype: DType, device: str) -> Tensor:
 @floats
 @devices
 @pytest.mark.parametrize("target", dtypes.ints, ids=lambda dtype: dtype.name)
-def test_floats_become_the_nearest_int_towards_zero(
-    source: DType, target: DType, device: str
-) -> None:
-    wanted = [clamped(round_float(value, source), target) for value in FROM_FLOATS]
-    assert held(FROM_FLOATS, source, device).cast(target).tolist() == wanted
+def test_floats_to_ints_truncate_and_saturate(source: DType, target: DType, device: str) -> None:
+    wanted = [saturate(round_float(value, source), target) for value in FLOAT_VALUES]
+    assert in_memory(FLOAT_VALUES, source, device).cast(target).tolist() == wanted
 
 
 @floats
 @devices
-def test_floats_are_true_but_for_zero(source: DType, device: str) -> None:
-    wanted = [round_float(value, source) != 0 for value in FROM_FLOATS]
-    assert held(FROM_FLOATS, source, device).cast("bool").tolist() == wanted
+def test_floats_to_bool(source: DType, device: str) -> None:
+    wanted = [round_float(value, source) != 0 for value in FLOAT_VALUES]
+    assert in_memory(FLOAT_VALUES, source, device).cast("bool").tolist() == wanted
 
 
 def numbers(dtype: DType) -> np.ndarray:
@@ -63,20 +61,18 @@ def numbers(dtype: DType) -> np.ndarray:
     return np.array([low, high, *(n for n in signed if low <= n <= high)], dtype.name)
 
 
-@wholes
+@ints
 @devices
 @pytest.mark.parametrize("target", dtypes.ints, ids=lambda dtype: dtype.name)
-def test_ints_keep_their_low_bits(source: DType, target: DType, device: str) -> None:
+def test_ints_to_ints_wrap(source: DType, target: DType, device: str) -> None:
     x = numbers(source)
     assert Tensor(x, device=device).cast(target).tolist() == [wrap(int(n), target) for n in x]
 
 
-@wholes
+@ints
 @devices
 @pytest.mark.parametrize("target", dtypes.floats, ids=lambda dtype: dtype.name)
-def test_ints_become_the_nearest_float_in_one_rounding(
-    source: DType, target: DType, device: str
-) -> None:
+def test_ints_to_floats_are_rounded_once(source: DType, target: DType, device: str) -> None:
     x = numbers(source)
     wanted = np.array([round_int(int(n), target) for n in x])
     found = Tensor(x, device=device).cast(target).cast("float64").numpy()
@@ -85,13 +81,13 @@ def test_ints_become_the_nearest_float_in_one_rounding(
 
 @devices
 @pytest.mark.parametrize("target", dtypes.all, ids=lambda dtype: dtype.name)
-def test_bools_are_zero_and_one(target: DType, device: str) -> None:
+def test_bools_become_zero_and_one(target: DType, device: str) -> None:
     found = Tensor(np.array([False, True]), device=device).cast(target)
     assert found.dtype is target and found.tolist() == [0, 1]
 
 
 @devices
-def test_doubles_become_floats_as_numpys_do(device: str) -> None:
+def test_float64_to_float32_equals_numpy(device: str) -> None:
     values = np.array([1 + 2**-24, 1 + 2**-24 + 2**-50, 1e300, -1e300, 1e-46, 1e-45, -0.0, np.nan])
     with np.errstate(over="ignore"):
         wanted = values.astype(np.float32)
@@ -102,8 +98,8 @@ def test_doubles_become_floats_as_numpys_do(device: str) -> None:
 
 @devices
 @pytest.mark.parametrize("target", dtypes.ints, ids=lambda dtype: dtype.name)
-def test_constants_are_cast_as_numbers_in_memory_are(target: DType, device: str) -> None:
-    """What is known while compiling is converted there, by other code."""
-    for value in FROM_FLOATS:
+def test_constants_are_cast_like_values_in_memory(target: DType, device: str) -> None:
+    """The compiler folds casts of constants with code of its own."""
+    for value in FLOAT_VALUES:
         constant = Tensor.full((1,), value, dtype="float64", device=device).cast(target)
-        assert constant.tolist() == [clamped(value, target)], value
+        assert constant.tolist() == [saturate(value, target)], value

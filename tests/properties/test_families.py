@@ -1,6 +1,6 @@
-"""Families of work on odd shapes: within stated bounds, on 1, 2 and 5 threads, bit by bit again.
+"""Families of operations on odd shapes and 1, 2 and 5 threads: accuracy bounds and determinism.
 
-HYPOTHESIS_PROFILE=random looks at a hundred shapes for each family and number of threads.
+HYPOTHESIS_PROFILE=random tests a hundred shapes for each family and number of threads.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from glassgrad import Tensor
 from glassgrad.base.config import Context
 from glassgrad.devices.registry import Device
 
-MANY = os.environ.get("HYPOTHESIS_PROFILE") == "random"
-COUNT = 100 if MANY else 8
+COUNT = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 8  # shapes
 
 
 def device_with(threads: int) -> str:
-    """A CPU device of its own: THREADS are read when it is opened."""
+    """A new CPU device: THREADS is read when a device is opened."""
     name = f"CPU:{100 + threads}"
     with Context(THREADS=threads):
         assert Device[name].target.cores == threads
@@ -30,14 +29,14 @@ def device_with(threads: int) -> str:
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_results_are_within_bounds_and_the_same_bits_again(family: str, threads: int) -> None:
+def test_results_are_accurate_and_deterministic(family: str, threads: int) -> None:
     device = device_with(threads)
     for seed in range(COUNT):
         case = FAMILIES[family](Random(f"{family} {threads} {seed}"))
         inputs = [Tensor(array, device=device).realize() for array in case.inputs]
         found = case.compute(*inputs).numpy()
         assert found.shape == case.want.shape
-        off = np.abs(found.astype(np.float64) - case.want)
-        assert (off <= case.bound).all(), f"seed {seed}: {off.max()} off"
-        again = case.compute(*inputs).numpy()
-        assert again.tobytes() == found.tobytes(), f"seed {seed}"
+        error = np.abs(found.astype(np.float64) - case.want)
+        assert (error <= case.bound).all(), f"seed {seed}: error {error.max()}"
+        second = case.compute(*inputs).numpy()
+        assert second.tobytes() == found.tobytes(), f"seed {seed}"

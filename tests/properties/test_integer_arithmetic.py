@@ -1,4 +1,4 @@
-"""Division, remainders, shifts and powers of ints: all signs, widths and extremes."""
+"""Division, remainders, shifts and powers of ints: all signs, widths and extreme values."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def power(x: int, y: int) -> int:
     return {1: 1, -1: 1 if y % 2 == 0 else -1}.get(x, 0)
 
 
-# name -> what a tensor does, what it means for numbers without ends
-MEANING: dict[str, tuple[Callable[[Any, Any], Any], Callable[[int, int, int], int]]] = {
+# name -> tensor operation, the same for Python's unbounded ints
+OPERATIONS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[int, int, int], int]]] = {
     "floordiv": (operator.floordiv, lambda x, y, _: x // y if y else 0),
     "mod": (operator.mod, lambda x, y, _: x % y if y else 0),
     "div trunc": (
@@ -59,43 +59,43 @@ MEANING: dict[str, tuple[Callable[[Any, Any], Any], Callable[[int, int, int], in
 }
 
 
-def interesting(dtype: DType) -> list[int]:
+def edge_values(dtype: DType) -> list[int]:
     low, high = int(dtypes.min(dtype)), int(dtypes.max(dtype))
-    near = [-64, -33, -8, -7, -3, -2, -1, 0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 63, 64, 65, 100]
-    middle = [n for n in near if low <= n <= high]
+    small = [-64, -33, -8, -7, -3, -2, -1, 0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 63, 64, 65, 100]
+    middle = [n for n in small if low <= n <= high]
     return [low, low + 1, high // 2, high - 1, high, *middle]
 
 
 @ints
 @devices
-@pytest.mark.parametrize("name", MEANING)
-def test_operations_mean_what_they_do_without_ends_and_then_wrap(
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_equal_those_of_unbounded_ints_and_wrap(
     name: str, device: str, dtype: DType
 ) -> None:
-    function, meaning = MEANING[name]
-    values = interesting(dtype)
+    function, reference = OPERATIONS[name]
+    values = edge_values(dtype)
     pairs = [(x, y) for x in values for y in values]
     x, y = (np.array(side, dtype.name) for side in zip(*pairs, strict=True))
     found = function(Tensor(x, device=device), Tensor(y, device=device))
     assert found.dtype is dtype
-    assert found.tolist() == [wrap(meaning(*pair, dtype.bits), dtype) for pair in pairs]
+    assert found.tolist() == [wrap(reference(*pair, dtype.bits), dtype) for pair in pairs]
 
 
 @ints
 @pytest.mark.parametrize("name", ["floordiv", "mod", "div trunc", "fmod", "lshift", "rshift"])
-def test_constant_right_operands_change_nothing(name: str, dtype: DType) -> None:
-    """Constants are divided by in other ways than numbers in memory."""
-    function, meaning = MEANING[name]
-    values = interesting(dtype)
+def test_constant_right_operands(name: str, dtype: DType) -> None:
+    """Division by a constant is compiled differently."""
+    function, reference = OPERATIONS[name]
+    values = edge_values(dtype)
     for y in {-7, -1, 1, 3, 8, values[0], dtypes.max(dtype)} & set(values) - {0}:
         found = function(Tensor(np.array(values, dtype.name)), y).tolist()
-        assert found == [wrap(meaning(x, y, dtype.bits), dtype) for x in values], y
+        assert found == [wrap(reference(x, y, dtype.bits), dtype) for x in values], y
 
 
 @ints
 @devices
 def test_quotients_are_floats_and_rounded_once(device: str, dtype: DType) -> None:
-    x = np.array([n for n in interesting(dtype) if abs(n) < 2**24], dtype.name)
+    x = np.array([n for n in edge_values(dtype) if abs(n) < 2**24], dtype.name)
     found = (Tensor(x, device=device) / Tensor(x[::-1].copy(), device=device)).numpy()
     with np.errstate(all="ignore"):
         wanted = x.astype(np.float32) / x[::-1].astype(np.float32)

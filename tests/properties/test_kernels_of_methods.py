@@ -1,4 +1,4 @@
-"""The number of kernels of each method, and that none stores more than its input or result."""
+"""Methods are one kernel or few, and store little beside their results."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def rows() -> Tensor:
     return memory(512, 256)
 
 
-ONE: dict[str, Callable[[], Tensor]] = {
+ONE_KERNEL: dict[str, Callable[[], Tensor]] = {
     "gather": lambda: rows().gather(1, ints(512, 300)),
     "embedding": lambda: memory(32_000, 64)[ints(8, 128)],
-    "embedding of computed places": lambda: memory(32_000, 64)[ints(8, 128) % 7],
+    "embedding of computed indices": lambda: memory(32_000, 64)[ints(8, 128) % 7],
     "one_hot @ W": lambda: ints(128).one_hot(1000).float() @ memory(1000, 64),
     "comparison with arange": lambda: (
         (Tensor.arange(1000) == ints(64, 1)).where(memory(1000), 0).sum(1)
     ),
     "triangle": lambda: rows().tril(),
-    "largest of windows": lambda: memory(4, 8, 32, 32).max_pool2d(2),
-    "mean of windows": lambda: memory(4, 8, 32, 32).avg_pool2d(3, padding=1),
-    "mean of windows without padding": lambda: memory(4, 8, 32, 32).avg_pool2d(
+    "max pooling": lambda: memory(4, 8, 32, 32).max_pool2d(2),
+    "average pooling": lambda: memory(4, 8, 32, 32).avg_pool2d(3, padding=1),
+    "average pooling without padding": lambda: memory(4, 8, 32, 32).avg_pool2d(
         3, padding=1, count_include_pad=False
     ),
     "short cumsum": lambda: memory(1000).cumsum(0),
@@ -42,7 +42,7 @@ ONE: dict[str, Callable[[], Tensor]] = {
     "roll": lambda: rows().roll((1, 2), (0, 1)),
     "flip and transpose": lambda: rows().flip(0).T + 1,
     "argmax": lambda: rows().argmax(1),
-    "deviation": lambda: rows().std(1),
+    "standard deviation": lambda: rows().std(1),
     "softplus": lambda: rows().softplus(),
     "elu": lambda: rows().elu(),
     "logaddexp": lambda: rows().logaddexp(rows()),
@@ -56,27 +56,27 @@ ONE: dict[str, Callable[[], Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("name", ONE)
-def test_a_method_that_needs_no_pause_is_one_kernel(name: str) -> None:
-    assert len(planned(ONE[name]()).kernels) == 1
+@pytest.mark.parametrize("name", ONE_KERNEL)
+def test_methods_of_one_kernel(name: str) -> None:
+    assert len(planned(ONE_KERNEL[name]()).kernels) == 1
 
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax"])
-def test_a_long_scan_works_in_blocks_and_stores_little_more_than_its_result(name: str) -> None:
+def test_a_long_scan_works_in_blocks_and_stores_little_beside_its_result(name: str) -> None:
     found = getattr(memory(1_000_000), name)(0)
-    made = planned(found[0] if isinstance(found, tuple) else found)
-    assert len(made.kernels) < 20
-    others = sorted(sizes(made))[:-1]
-    assert max(sizes(made)) == 1_000_000
+    schedule = planned(found[0] if isinstance(found, tuple) else found)
+    assert len(schedule.kernels) < 20
+    others = sorted(sizes(schedule))[:-1]
+    assert max(sizes(schedule)) == 1_000_000
     assert sum(others) < 300_000
 
 
 def test_interpolation_stores_each_axis_once() -> None:
-    made = planned(memory(2, 3, 32, 32).interpolate((64, 64)))
-    assert sizes(made) <= {2 * 3 * 32 * 32, 2 * 3 * 32 * 64, 2 * 3 * 64 * 64, 64}
+    schedule = planned(memory(2, 3, 32, 32).interpolate((64, 64)))
+    assert sizes(schedule) <= {2 * 3 * 32 * 32, 2 * 3 * 32 * 64, 2 * 3 * 64 * 64, 64}
 
 
 def test_stacking_many_makes_few_kernels() -> None:
-    made = planned(Tensor.stack(*[memory(16) for _ in range(100)]))
-    assert len(made.kernels) <= 10
-    assert max(sizes(made)) == 1600
+    schedule = planned(Tensor.stack(*[memory(16) for _ in range(100)]))
+    assert len(schedule.kernels) <= 10
+    assert max(sizes(schedule)) == 1600

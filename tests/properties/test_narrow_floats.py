@@ -21,12 +21,12 @@ KINDS: dict[DType, Any] = {
 }
 UNSIGNED = {1: np.uint8, 2: np.uint16}
 narrow = pytest.mark.parametrize("dtype", KINDS, ids=lambda dtype: dtype.name)
-# The interpreter does every element in Python: it gets each 37th.
+# The interpreter is slow: it gets every 37th value.
 devices = pytest.mark.parametrize(("device", "step"), [("CPU", 1), ("PYTHON", 37)])
 
 
 def every_value(dtype: DType) -> np.ndarray:
-    """All bit patterns: 256 or 65,536."""
+    """All 256 or 65,536 bit patterns."""
     return np.arange(1 << dtype.bits, dtype=UNSIGNED[dtype.itemsize]).view(KINDS[dtype])
 
 
@@ -36,13 +36,13 @@ def tensor(array: np.ndarray, dtype: DType, device: str) -> Tensor:
 
 
 def bits(found: Tensor) -> np.ndarray:
-    """What lies in memory, as numbers of a type of ml_dtypes."""
+    """The contents of memory as an array of NumPy or ml_dtypes."""
     unsigned = {1: "uint8", 2: "uint16"}[found.dtype.itemsize]
     return found.bitcast(unsigned).numpy().view(KINDS[found.dtype])
 
 
-def same_bits(got: np.ndarray, wanted: np.ndarray) -> None:
-    """Equal bits, where any nan is as good as another."""
+def assert_same_bits(got: np.ndarray, wanted: np.ndarray) -> None:
+    """Compare bits; all nans are equal."""
     assert got.dtype == wanted.dtype
     raw = UNSIGNED.get(got.itemsize, f"u{got.itemsize}")
     with np.errstate(invalid="ignore"):
@@ -50,18 +50,18 @@ def same_bits(got: np.ndarray, wanted: np.ndarray) -> None:
     assert equal.all(), (got[~equal][:5], wanted[~equal][:5])
 
 
-def tricky(dtype: DType) -> np.ndarray:
-    """float32s: every value of the dtype, every tie, both neighbours of each; ends; any bits."""
+def rounding_cases(dtype: DType) -> np.ndarray:
+    """float32 values: those of the dtype, ties and their neighbours, extremes, and random bits."""
     with np.errstate(all="ignore"):
         values = np.unique(every_value(dtype).astype(np.float32))
         values = values[np.isfinite(values)]
         ties = ((values[1:].astype(np.float64) + values[:-1]) / 2).astype(np.float32)
-        near = [np.nextafter(ties, np.float32(side)) for side in (-np.inf, np.inf)]
+        neighbours = [np.nextafter(ties, np.float32(side)) for side in (-np.inf, np.inf)]
         factors = np.float32([1.01, 1.03, 1.0624, 1.0625, 1.07, 1.2, 1.26, 2, 1e9])
         beyond = values[-1] * factors
     ends = np.float32([0.0, 1e-45, 1e-40, 1e-30, 3.4e38, np.inf, np.nan])
     random = np.random.default_rng(1).integers(0, 1 << 32, 20_000, dtype=np.uint32)
-    parts = [values, ties, *near, beyond, -beyond, ends, -ends, random.view(np.float32)]
+    parts = [values, ties, *neighbours, beyond, -beyond, ends, -ends, random.view(np.float32)]
     return np.concatenate(parts).astype(np.float32)
 
 
@@ -72,18 +72,16 @@ def test_every_bit_pattern_converts_to_its_float(dtype: DType, device: str, step
     for wide in (np.float32, np.float64):
         found = tensor(values, dtype, device).cast(np.dtype(wide).name).numpy()
         with np.errstate(invalid="ignore"):  # signalling nans become quiet ones
-            same_bits(found, values.astype(wide))
+            assert_same_bits(found, values.astype(wide))
 
 
 @narrow
 @devices
-def test_float32s_round_to_the_nearest_and_ties_to_even(
-    dtype: DType, device: str, step: int
-) -> None:
-    values = tricky(dtype)[:: step * 5 if device == "PYTHON" else 1]
+def test_float32_rounds_to_nearest_and_ties_to_even(dtype: DType, device: str, step: int) -> None:
+    values = rounding_cases(dtype)[:: step * 5 if device == "PYTHON" else 1]
     with np.errstate(all="ignore"):
         wanted = values.astype(KINDS[dtype])
-    same_bits(bits(Tensor(values, device=device).cast(dtype)), wanted)
+    assert_same_bits(bits(Tensor(values, device=device).cast(dtype)), wanted)
 
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -115,12 +113,12 @@ def test_arithmetic_has_the_bits_of_the_narrow_format(
     x, y = operands(dtype, step * 4 if device == "PYTHON" else 1)
     with np.errstate(all="ignore"):
         wanted = BINARY[name](x, y)
-    same_bits(bits(BINARY[name](tensor(x, dtype, device), tensor(y, dtype, device))), wanted)
+    assert_same_bits(bits(BINARY[name](tensor(x, dtype, device), tensor(y, dtype, device))), wanted)
 
 
 @narrow
 @devices
-def test_comparisons_and_extremes_are_of_values(dtype: DType, device: str, step: int) -> None:
+def test_comparisons_and_maximum(dtype: DType, device: str, step: int) -> None:
     x, y = operands(dtype, step * 8 if device == "PYTHON" else 1)
     left, right = tensor(x, dtype, device), tensor(y, dtype, device)
     wide = x.astype(np.float32), y.astype(np.float32)
@@ -146,25 +144,23 @@ UNARY: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 @narrow
 @devices
 @pytest.mark.parametrize("name", UNARY)
-def test_functions_of_every_value_are_rounded_once(
-    dtype: DType, device: str, step: int, name: str
-) -> None:
+def test_unary_functions_are_rounded_once(dtype: DType, device: str, step: int, name: str) -> None:
     values = every_value(dtype)[::step]
     with np.errstate(all="ignore"):
         wanted = UNARY[name](values.astype(np.float32)).astype(KINDS[dtype])
     found = bits(getattr(tensor(values, dtype, device), name)())
-    zero = wanted == 0  # which zero a rounding gives is left open
+    zero = wanted == 0  # the sign of zero is unspecified
     assert (found[zero] == 0).all()
-    same_bits(found[~zero], wanted[~zero])
+    assert_same_bits(found[~zero], wanted[~zero])
 
 
 @narrow
-def test_sums_are_kept_in_float32_until_their_end(dtype: DType) -> None:
+def test_sums_accumulate_in_float32(dtype: DType) -> None:
     values = np.full(4096, 0.25, np.float32).astype(KINDS[dtype])
     total = tensor(values, dtype, "CPU").sum()
     wanted = np.float32(1024).astype(KINDS[dtype])
     assert total.dtype is dtype
-    same_bits(bits(total.reshape(1)), np.array([wanted]))
+    assert_same_bits(bits(total.reshape(1)), np.array([wanted]))
 
 
 @narrow
@@ -172,7 +168,7 @@ def test_matrix_products_are_rounded_once(dtype: DType) -> None:
     random = np.random.default_rng(3)
     x, y = (random.integers(-8, 9, shape).astype(KINDS[dtype]) for shape in ((5, 64), (64, 7)))
     wanted = (x.astype(np.float32) @ y.astype(np.float32)).astype(KINDS[dtype])
-    same_bits(bits(tensor(x, dtype, "CPU") @ tensor(y, dtype, "CPU")), wanted)
+    assert_same_bits(bits(tensor(x, dtype, "CPU") @ tensor(y, dtype, "CPU")), wanted)
 
 
 @narrow
@@ -181,12 +177,12 @@ def test_casts_between_narrow_formats_round_once(dtype: DType) -> None:
     for other, kind in KINDS.items():
         with np.errstate(all="ignore"):
             wanted = values.astype(np.float32).astype(kind)
-        same_bits(bits(tensor(values, dtype, "CPU").cast(other)), wanted)
+        assert_same_bits(bits(tensor(values, dtype, "CPU").cast(other)), wanted)
 
 
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "logsumexp", "sum"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "fp8e4m3", "fp8e5m2"])
-def test_reductions_after_a_write_in_place_see_numbers(name: str, dtype: str) -> None:
+def test_reductions_after_an_in_place_write(name: str, dtype: str) -> None:
     """The written values stay in registers of the kernel that reduces them."""
     x = Tensor([1.0, -2.0, 3.0, 0.5]).cast(dtype).realize()
     x *= 2

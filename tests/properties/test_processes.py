@@ -1,4 +1,4 @@
-"""Several threads and processes at once: correct results, and nothing hangs."""
+"""Concurrent threads and processes: correct results, and no deadlocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glassgrad import Tensor, TinyJit
 
 
 def work(seed: int) -> bool:
-    """Recording, scheduling, compiling and running, with kernels that others make too."""
+    """Record, schedule, compile and run kernels, some of which other threads make, too."""
     rng = np.random.default_rng(seed)
     for round in range(6):
         a = rng.standard_normal((17 + round, 23)).astype(np.float32)
@@ -30,7 +30,7 @@ def work(seed: int) -> bool:
     return bool((x.numpy() == np.arange(2048) * 2).all())
 
 
-def test_threads_make_and_realise_tensors_at_once() -> None:
+def test_threads_realize_tensors_concurrently() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(12)))
 
@@ -47,7 +47,7 @@ def test_threads_share_one_lazy_tensor() -> None:
     assert found == [wanted] * 4
 
 
-def test_threads_have_captures_of_their_own_functions() -> None:
+def test_threads_capture_functions_concurrently() -> None:
     def captured(seed: int) -> bool:
         f = TinyJit(lambda x: (x * (seed + 1)).sum())
         return all(f(Tensor([1.0 * n, 2.0])).item() == (n + 2.0) * (seed + 1) for n in range(8))
@@ -62,10 +62,10 @@ def child(connection: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_child_process_computes_and_so_does_its_parent(method: str) -> None:
+def test_a_child_process_and_its_parent_compute(method: str) -> None:
     if method not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"there is no {method} here")
-    assert work(1)  # the pool of the parent is at work when the child begins
+        pytest.skip(f"{method} is not available")
+    assert work(1)  # start the thread pool of the parent before the child
     context = multiprocessing.get_context(method)
     ours, theirs = context.Pipe()
     process = context.Process(target=child, args=(theirs,))
@@ -77,7 +77,7 @@ def test_a_child_process_computes_and_so_does_its_parent(method: str) -> None:
     assert process.exitcode == 0
 
 
-def test_two_processes_fill_one_cache_at_once(tmp_path: Any) -> None:
+def test_two_processes_write_one_cache_concurrently(tmp_path: Any) -> None:
     code = (
         "import numpy as np; from glassgrad import Tensor\n"
         "a = np.arange(600, dtype=np.float32).reshape(20, 30)\n"

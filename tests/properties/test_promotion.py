@@ -20,20 +20,20 @@ LONG = {"i": "int", "u": "uint", "f": "float"}
 Binary = Callable[[Any, Any], Tensor]
 
 
-def named(short: str) -> DType:
-    """i8 is int8, f16 float16."""
+def dtype_of(short: str) -> DType:
+    """A dtype by its name on the page: i8 is int8, f16 is float16."""
     name = SHORT.get(short) or LONG[short[0]] + short[1:]
     return dtypes.named(name)
 
 
 def table() -> dict[tuple[DType, DType], DType]:
-    """The first table of the page whose rows begin with bold names."""
+    """The table of the page whose rows start with bold names."""
     rows = re.findall(r"^\| \*\*(\w+)\*\* \| (.*) \|$", PAGE, re.MULTILINE)
     columns = [row[0] for row in rows]
     return {
-        (named(row), named(column)): named(met)
+        (dtype_of(row), dtype_of(column)): dtype_of(promoted)
         for row, line in rows
-        for column, met in zip(columns, line.split(" | "), strict=True)
+        for column, promoted in zip(columns, line.split(" | "), strict=True)
     }
 
 
@@ -80,9 +80,9 @@ def ones(dtype: DType) -> Tensor:
 
 
 def check(function: Binary, wanted: Callable[[DType], DType | None]) -> None:
-    """All pairs; None stands for a refusal."""
-    for (left, right), met in TABLE.items():
-        result = wanted(met)
+    """Check all pairs of dtypes; None stands for an error."""
+    for (left, right), promoted in TABLE.items():
+        result = wanted(promoted)
         if result is None:
             with pytest.raises(DTypeError):
                 function(ones(left), ones(right))
@@ -90,39 +90,39 @@ def check(function: Binary, wanted: Callable[[DType], DType | None]) -> None:
             assert function(ones(left), ones(right)).dtype is result, (left, right)
 
 
-def test_the_table_of_the_page_is_the_lattice() -> None:
+def test_the_documented_table_is_that_of_promote() -> None:
     assert len(TABLE) == len(dtypes.all) ** 2
-    assert all(promote(*pair) is met for pair, met in TABLE.items())
+    assert all(promote(*pair) is promoted for pair, promoted in TABLE.items())
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
-def test_arithmetic_meets_in_the_table(name: str) -> None:
-    check(ARITHMETIC[name], lambda met: met)
+def test_arithmetic_promotes(name: str) -> None:
+    check(ARITHMETIC[name], lambda promoted: promoted)
 
 
 @pytest.mark.parametrize("name", WITHOUT_BOOLS)
-def test_differences_divisions_and_powers_meet_in_the_table_but_for_bools(name: str) -> None:
-    check(WITHOUT_BOOLS[name], lambda met: None if met is dtypes.bool else met)
+def test_differences_divisions_and_powers_promote_and_refuse_bools(name: str) -> None:
+    check(WITHOUT_BOOLS[name], lambda promoted: None if promoted is dtypes.bool else promoted)
 
 
 @pytest.mark.parametrize("name", FLOATS)
 def test_quotients_are_floats(name: str) -> None:
-    check(FLOATS[name], lambda met: met if met.kind == "float" else dtypes.float32)
+    check(FLOATS[name], lambda promoted: promoted if promoted.kind == "float" else dtypes.float32)
 
 
 @pytest.mark.parametrize("name", BITS)
-def test_bits_are_of_whole_numbers(name: str) -> None:
-    check(BITS[name], lambda met: None if met.kind == "float" else met)
+def test_bitwise_operations_refuse_floats(name: str) -> None:
+    check(BITS[name], lambda promoted: None if promoted.kind == "float" else promoted)
 
 
 @pytest.mark.parametrize("name", SHIFTS)
-def test_shifts_are_of_ints(name: str) -> None:
-    check(SHIFTS[name], lambda met: met if met.kind in ("int", "uint") else None)
+def test_shifts_refuse_floats_and_bools(name: str) -> None:
+    check(SHIFTS[name], lambda promoted: promoted if promoted.kind in ("int", "uint") else None)
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_comparisons_are_bools(name: str) -> None:
-    check(COMPARISONS[name], lambda met: dtypes.bool)
+    check(COMPARISONS[name], lambda promoted: dtypes.bool)
 
 
 def with_number(dtype: DType, number: float) -> DType:
@@ -139,26 +139,26 @@ ONE_SIDED = {name: ARITHMETIC[name] for name in ("maximum", "minimum", "where", 
 
 @pytest.mark.parametrize("number", [True, 2, 2.5])
 @pytest.mark.parametrize("dtype", dtypes.all, ids=lambda dtype: dtype.name)
-def test_python_numbers_have_a_kind_but_no_width(dtype: DType, number: float) -> None:
-    x, met = ones(dtype), with_number(dtype, number)
+def test_python_numbers_are_weakly_typed(dtype: DType, number: float) -> None:
+    x, promoted = ones(dtype), with_number(dtype, number)
     for function in (operator.add, operator.mul):
-        assert function(x, number).dtype is function(number, x).dtype is met
+        assert function(x, number).dtype is function(number, x).dtype is promoted
     for one_sided in ONE_SIDED.values():
-        assert one_sided(x, number).dtype is met
-    quotient = met if met.kind == "float" else dtypes.float32
+        assert one_sided(x, number).dtype is promoted
+    quotient = promoted if promoted.kind == "float" else dtypes.float32
     assert (x / number).dtype is (number / x).dtype is quotient
     for compare in COMPARISONS.values():
         assert compare(x, number).dtype is dtypes.bool
-    if met is not dtypes.bool:
-        for whole in (operator.sub, operator.floordiv, operator.mod, operator.pow):
-            assert whole(x, number).dtype is whole(number, x).dtype is met, whole
-    if met.kind in ("int", "uint"):
+    if promoted is not dtypes.bool:
+        for operation in (operator.sub, operator.floordiv, operator.mod, operator.pow):
+            assert operation(x, number).dtype is operation(number, x).dtype is promoted, operation
+    if promoted.kind in ("int", "uint"):
         for bits in (operator.and_, operator.lshift, operator.rshift):
-            assert bits(x, number).dtype is bits(number, x).dtype is met
+            assert bits(x, number).dtype is bits(number, x).dtype is promoted
 
 
 @pytest.mark.parametrize("dtype", dtypes.all, ids=lambda dtype: dtype.name)
-def test_functions_of_one_tensor_keep_floats_and_make_them(dtype: DType) -> None:
+def test_dtypes_of_unary_functions(dtype: DType) -> None:
     wanted = dtype if dtype.kind == "float" else dtypes.float32
     for name in ("sqrt", "exp", "sin", "sigmoid", "softmax", "mean", "var", "logsumexp", "gelu"):
         assert getattr(ones(dtype), name)().dtype is wanted, name
@@ -167,8 +167,8 @@ def test_functions_of_one_tensor_keep_floats_and_make_them(dtype: DType) -> None
 
 
 @pytest.mark.parametrize("dtype", dtypes.all, ids=lambda dtype: dtype.name)
-def test_sums_of_small_ints_have_32_bits(dtype: DType) -> None:
-    least = dtypes.uint32 if dtype.kind == "uint" else dtypes.int32
-    wanted = dtype if dtype.kind == "float" else promote(dtype, least)
+def test_sums_of_narrow_ints_have_32_bits(dtype: DType) -> None:
+    accumulator = dtypes.uint32 if dtype.kind == "uint" else dtypes.int32
+    wanted = dtype if dtype.kind == "float" else promote(dtype, accumulator)
     for name in ("sum", "prod", "cumsum", "cumprod"):
         assert getattr(ones(dtype), name)(0).dtype is wanted, name

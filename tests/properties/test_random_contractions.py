@@ -12,8 +12,8 @@ from glassgrad import Tensor
 SIZES = (1, 2, 5, 8, 13, 16, 17, 31, 48, 64, 65, 96, 130, 200)
 
 
-def whole(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Small whole numbers: sums of their products are exact in any order."""
+def small_ints(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Small ints as float32: sums of their products are exact in any order."""
     return rng.integers(-3, 4, shape).astype(np.float32)
 
 
@@ -22,7 +22,7 @@ def test_products_of_any_size_and_order_are_exact(batch: int) -> None:
     for seed in range(batch * 12, batch * 12 + 12):
         choice, rng = Random(seed), np.random.default_rng(seed)
         m, n, k = (choice.choice(SIZES) for _ in range(3))
-        x, w, bias = whole(rng, m, k), whole(rng, k, n), whole(rng, n)
+        x, w, bias = small_ints(rng, m, k), small_ints(rng, k, n), small_ints(rng, n)
         left = Tensor(np.ascontiguousarray(x.T)).transpose() if seed % 2 else Tensor(x)
         right = Tensor(np.ascontiguousarray(w.T)).transpose() if seed % 3 else Tensor(w)
         got = (left @ right + Tensor(bias)).relu().numpy()
@@ -35,7 +35,7 @@ def test_batches_of_products_are_exact(batch: int) -> None:
     for seed in range(batch * 8, batch * 8 + 8):
         choice, rng = Random(seed), np.random.default_rng(seed)
         b, m, n, k = choice.choice((1, 3, 8)), *(choice.choice(SIZES[:11]) for _ in range(3))
-        x, w = whole(rng, b, m, k), whole(rng, b, n, k)
+        x, w = small_ints(rng, b, m, k), small_ints(rng, b, n, k)
         got = (Tensor(x) @ Tensor(w).transpose(-2, -1)).numpy()
         np.testing.assert_array_equal(got, x @ w.transpose(0, 2, 1), err_msg=f"seed {seed}")
 
@@ -45,14 +45,14 @@ def test_an_update_in_place_by_a_product_is_exact(batch: int) -> None:
     for seed in range(batch * 6, batch * 6 + 6):
         choice, rng = Random(seed), np.random.default_rng(seed)
         m, n, k = (choice.choice(SIZES) for _ in range(3))
-        weight, x, y = whole(rng, m, n), whole(rng, k, m), whole(rng, k, n)
-        held = Tensor(weight.copy()).realize()
-        held.assign(held - Tensor(x).transpose() @ Tensor(y))
-        np.testing.assert_array_equal(held.numpy(), weight - x.T @ y, err_msg=f"seed {seed}")
+        weight, x, y = small_ints(rng, m, n), small_ints(rng, k, m), small_ints(rng, k, n)
+        target = Tensor(weight.copy()).realize()
+        target.assign(target - Tensor(x).transpose() @ Tensor(y))
+        np.testing.assert_array_equal(target.numpy(), weight - x.T @ y, err_msg=f"seed {seed}")
 
 
-def convolved(x: np.ndarray, w: np.ndarray, padding: int, stride: int) -> np.ndarray:
-    """Windows gathered one by one, then one product."""
+def convolve(x: np.ndarray, w: np.ndarray, padding: int, stride: int) -> np.ndarray:
+    """A reference convolution: sliding windows and einsum."""
     x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
     views = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))
     return np.einsum("bchwij,ocij->bohw", views[:, :, ::stride, ::stride], w)
@@ -62,16 +62,16 @@ def convolved(x: np.ndarray, w: np.ndarray, padding: int, stride: int) -> np.nda
 def test_convolutions_of_any_size_are_exact(batch: int) -> None:
     for seed in range(batch * 6, batch * 6 + 6):
         choice, rng = Random(seed), np.random.default_rng(seed)
-        size, channels, results = choice.choice((7, 9, 14, 28)), choice.choice((1, 3, 16)), 8
+        size, channels, outputs = choice.choice((7, 9, 14, 28)), choice.choice((1, 3, 16)), 8
         kernel, padding, stride = (
             choice.choice((1, 3, 5)),
             choice.randrange(3),
             choice.choice((1, 2)),
         )
         x, w = (
-            whole(rng, 2, channels, size, size + 1),
-            whole(rng, results, channels, kernel, kernel),
+            small_ints(rng, 2, channels, size, size + 1),
+            small_ints(rng, outputs, channels, kernel, kernel),
         )
         got = Tensor(x).conv2d(Tensor(w), padding=padding, stride=stride).numpy()
-        want = convolved(x, w, padding, stride)
+        want = convolve(x, w, padding, stride)
         np.testing.assert_array_equal(got, want, err_msg=f"seed {seed}")

@@ -1,4 +1,4 @@
-"""The fuzzer's own parts: a reference with known answers, and graphs that are varied."""
+"""The graph fuzzer itself: its reference, and the variety of its graphs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def leaf(values: object, dtype: str = "float32") -> UOp:
     return UOp(Ops.BUFFER, dtypes.named(dtype), (), View.from_host(array))
 
 
-def test_the_same_seed_gives_the_same_graph() -> None:
+def test_a_seed_determines_the_graph() -> None:
     first, second = ([a.tolist() for a in evaluate_all(random_graph(Random(7), 30))] for _ in "ab")
     assert first == second
     assert describe(random_graph(Random(7), 30)) == describe(random_graph(Random(7), 30))
 
 
-def test_every_kind_of_step_occurs_in_a_few_hundred_graphs() -> None:
+def test_every_op_occurs_in_a_few_hundred_graphs() -> None:
     found = {node.op for seed in range(300) for node in toposort(random_graph(Random(seed), 25))}
     absent = {Ops.THREEFRY, Ops.POW, Ops.DETACH, Ops.COPY, Ops.VARIABLE, Ops.SINK, Ops.CHECK}
     absent |= {Ops.CUSTOM}
@@ -64,13 +64,13 @@ def test_window_and_its_adjoint_are_adjoint() -> None:
         x = leaf(rng.normal(size=(9, 2)), "float64")
         window = UOp(Ops.WINDOW, x.dtype, (x,), (0, 3, stride, dilation))
         y = leaf(rng.normal(size=window.shape), "float64")
-        shear = UOp(Ops.WINDOW_ADJOINT, y.dtype, (y,), (0, 9, stride, dilation))
-        there = (evaluate(window) * evaluate(y)).sum()
-        back = (evaluate(x) * evaluate(shear).sum(-1)).sum()
-        assert there == pytest.approx(back)
+        adjoint = UOp(Ops.WINDOW_ADJOINT, y.dtype, (y,), (0, 9, stride, dilation))
+        forward = (evaluate(window) * evaluate(y)).sum()
+        backward = (evaluate(x) * evaluate(adjoint).sum(-1)).sum()
+        assert forward == pytest.approx(backward)
 
 
-def test_threefry_gives_the_published_known_answers() -> None:
+def test_threefry_equals_the_published_vectors() -> None:
     cases = [
         ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
         ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
@@ -81,7 +81,7 @@ def test_threefry_gives_the_published_known_answers() -> None:
         assert int(threefry(*words)) == want[0] | want[1] << 32
 
 
-def test_floats_become_ints_by_truncation_and_the_nearest_that_fits() -> None:
+def test_casts_of_floats_to_ints_truncate_and_saturate() -> None:
     x = np.array([1.9, -1.9, np.nan, np.inf, -np.inf, 300.0, -3e30])
     got = cast(x, dtypes.float64, dtypes.uint8)
     assert got.tolist() == [1, 0, 0, 255, 0, 255, 0]
@@ -93,7 +93,7 @@ def test_floats_become_ints_by_truncation_and_the_nearest_that_fits() -> None:
     ]
 
 
-def test_assign_writes_a_part_and_leaves_the_old_version_alone() -> None:
+def test_assign_writes_a_part_and_keeps_the_old_version() -> None:
     x = leaf([[1.0, 2.0], [3.0, 4.0]])
     chain = ((Ops.SHRINK, ((0, 2), (1, 2))), (Ops.RESHAPE, (2,)), (Ops.FLIP, (0,)))
     written = UOp(Ops.ASSIGN, x.dtype, (x, leaf([7.0, 8.0])), chain)

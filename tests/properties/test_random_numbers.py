@@ -1,4 +1,4 @@
-"""Random numbers: known bits, tested distributions, and no other influences."""
+"""Random numbers: known bits, distributions, and independence of order, device and threads."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ MASK = 0xFFFFFFFF
 
 
 def threefry(counter: int, key: int) -> int:
-    """Threefry-2x32-20 as its authors describe it, on plain numbers."""
+    """Reference of Threefry-2x32-20 for Python ints."""
     first, second = key & MASK, key >> 32
     keys = [first, second, 0x1BD11BDA ^ first ^ second]
     x, y = (counter + first) & MASK, ((counter >> 32) + second) & MASK
     for number in range(20):
         x = (x + y) & MASK
-        turn = (13, 15, 26, 6, 17, 29, 16, 24)[number % 8]
-        y = ((y << turn | y >> (32 - turn)) & MASK) ^ x
+        rotation = (13, 15, 26, 6, 17, 29, 16, 24)[number % 8]
+        y = ((y << rotation | y >> (32 - rotation)) & MASK) ^ x
         if number % 4 == 3:
             step = number // 4 + 1
             x, y = (x + keys[step % 3]) & MASK, (y + keys[(step + 1) % 3] + step) & MASK
     return x | y << 32
 
 
-KNOWN = {  # counter, key -> result: the vectors of the paper's reference implementation
+TEST_VECTORS = {  # (counter, key) -> result, of the reference implementation
     (0, 0): 0x99BA4EFE6B200159,
     (2**64 - 1, 2**64 - 1): 0xBB002BE71CB996FC,
     (0x85A308D3243F6A88, 0x0370734413198A2E): 0x483DF7A0C4923A9C,
@@ -42,14 +42,14 @@ KNOWN = {  # counter, key -> result: the vectors of the paper's reference implem
 
 
 @pytest.mark.parametrize("device", ["CPU", "PYTHON"])
-def test_the_published_vectors_come_out(device: str) -> None:
-    counters, keys = np.array(list(KNOWN), np.uint64).T.copy()
+def test_threefry_equals_the_published_vectors(device: str) -> None:
+    counters, keys = np.array(list(TEST_VECTORS), np.uint64).T.copy()
     found = Tensor(counters, device=device).threefry(Tensor(keys, device=device))
-    assert found.tolist() == list(KNOWN.values())
-    assert [threefry(*pair) for pair in KNOWN] == list(KNOWN.values())
+    assert found.tolist() == list(TEST_VECTORS.values())
+    assert [threefry(*pair) for pair in TEST_VECTORS] == list(TEST_VECTORS.values())
 
 
-def test_number_i_is_the_word_of_counter_i_and_the_seed() -> None:
+def test_number_i_is_threefry_of_counter_i_and_the_seed() -> None:
     Tensor.manual_seed(42)
     first, second = Tensor.rand(2, 3), Tensor.rand(5, dtype="float64")
     words = [threefry(i, 42) for i in range(11)]
@@ -57,8 +57,8 @@ def test_number_i_is_the_word_of_counter_i_and_the_seed() -> None:
     assert first.flatten().tolist() == [(word >> 40) * 2.0**-24 for word in words[:6]]
 
 
-def some(seed: int) -> list[Tensor]:
-    """One tensor of each kind, in a fixed order."""
+def one_of_each(seed: int) -> list[Tensor]:
+    """A tensor of each kind, in a fixed order."""
     Tensor.manual_seed(seed)
     with Context(TRAINING=1):
         return [
@@ -71,27 +71,27 @@ def some(seed: int) -> list[Tensor]:
 
 @settings(max_examples=15)
 @given(st.permutations(range(10)), st.integers(0, 2**40))
-def test_values_do_not_depend_on_the_order_of_realisation(order: list[int], seed: int) -> None:
-    wanted = [tensor.tolist() for tensor in some(seed)]
-    tensors = some(seed)
+def test_values_do_not_depend_on_the_order_of_realize(order: list[int], seed: int) -> None:
+    wanted = [tensor.tolist() for tensor in one_of_each(seed)]
+    tensors = one_of_each(seed)
     found = {number: tensors[number].tolist() for number in order}
     assert [found[number] for number in range(10)] == wanted
-    together = some(seed)
+    together = one_of_each(seed)
     together[0].realize(*together[1:])
     assert [tensor.tolist() for tensor in together] == wanted
 
 
 def test_values_are_the_same_on_every_device() -> None:
-    wanted = [tensor.numpy() for tensor in some(3)]
+    wanted = [tensor.numpy() for tensor in one_of_each(3)]
     with Context(DEV="PYTHON"):
-        tensors = some(3)
+        tensors = one_of_each(3)
         assert {tensor.device for tensor in tensors if tensor.shape == (5,)} == {"PYTHON"}
         found = [tensor.numpy() for tensor in tensors]
     for got, want in zip(found, wanted, strict=True):
-        # Bits, uniform numbers and places are equal; log and cos may differ in the last place.
+        # Bits, uniform numbers and indices are equal; log and cos may differ by an ulp.
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-7)
-    for place in (0, 2, 3, 4, 5, 6, 7, 9):
-        np.testing.assert_array_equal(found[place], wanted[place])
+    for index in (0, 2, 3, 4, 5, 6, 7, 9):
+        np.testing.assert_array_equal(found[index], wanted[index])
 
 
 SCRIPT = """
@@ -119,7 +119,7 @@ def test_values_are_the_same_for_any_number_of_threads() -> None:
 
 
 def distance(values: np.ndarray, cumulative: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Kolmogorov and Smirnov's: how far counts and probabilities are apart, times sqrt(n)."""
+    """The Kolmogorov-Smirnov statistic, times sqrt(n)."""
     wanted = cumulative(np.sort(values.astype(np.float64)))
     steps = np.arange(values.size + 1) / values.size
     gap = max(np.abs(wanted - steps[1:]).max(), np.abs(wanted - steps[:-1]).max())
@@ -130,7 +130,7 @@ def normal(x: np.ndarray) -> np.ndarray:
     return np.array([0.5 * (1 + math.erf(value / math.sqrt(2))) for value in x])
 
 
-LIMIT = 1.95  # one seed in a thousand would be worse
+LIMIT = 1.95  # exceeded by one seed in a thousand
 COUNT = 50_000
 
 DISTRIBUTIONS: dict[str, tuple[Callable[[], Tensor], Callable[[np.ndarray], np.ndarray]]] = {
@@ -163,27 +163,27 @@ DISTRIBUTIONS: dict[str, tuple[Callable[[], Tensor], Callable[[np.ndarray], np.n
 
 @pytest.mark.parametrize("seed", [0, 1, 2**33 + 5])
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_numbers_are_distributed_as_promised(name: str, seed: int) -> None:
+def test_distributions(name: str, seed: int) -> None:
     make, cumulative = DISTRIBUTIONS[name]
     Tensor.manual_seed(seed)
     assert distance(make().flatten().numpy(), cumulative) < LIMIT
 
 
-def test_the_distance_sees_a_wrong_distribution() -> None:
+def test_the_statistic_detects_a_wrong_distribution() -> None:
     Tensor.manual_seed(0)
     assert distance(Tensor.rand(COUNT).numpy() * 1.02, lambda x: np.clip(x, 0, 1)) > LIMIT
 
 
-def chi_square(counts: np.ndarray, shares: np.ndarray) -> float:
-    """In standard deviations from what is expected of it."""
-    wanted = counts.sum() * shares
-    degrees = len(shares) - 1
+def chi_square(counts: np.ndarray, probabilities: np.ndarray) -> float:
+    """The chi-square statistic, in standard deviations from its mean."""
+    wanted = counts.sum() * probabilities
+    degrees = len(probabilities) - 1
     return float((((counts - wanted) ** 2 / wanted).sum() - degrees) / math.sqrt(2 * degrees))
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 2), (-3, 4), (0, 1000)])
 @pytest.mark.parametrize("dtype", ["int16", "int32", "uint64"])
-def test_whole_numbers_come_equally_often(low: int, high: int, dtype: str) -> None:
+def test_randint_is_uniform(low: int, high: int, dtype: str) -> None:
     if low < 0 and dtype.startswith("u"):
         low, high = low + 3, high + 3
     Tensor.manual_seed(0)
@@ -204,7 +204,7 @@ def test_whole_numbers_come_equally_often(low: int, high: int, dtype: str) -> No
         (0, 2**64, "uint64"),
     ],
 )
-def test_wide_ranges_of_whole_numbers_are_filled(low: int, high: int, dtype: str) -> None:
+def test_randint_covers_wide_ranges(low: int, high: int, dtype: str) -> None:
     Tensor.manual_seed(0)
     values = Tensor.randint(COUNT, low=low, high=high, dtype=dtype).numpy()
     assert len(np.unique(values)) > COUNT * 0.99
@@ -213,20 +213,20 @@ def test_wide_ranges_of_whole_numbers_are_filled(low: int, high: int, dtype: str
 
 
 @pytest.mark.parametrize("replacement", [False, True])
-def test_draws_come_by_weight(replacement: bool) -> None:
+def test_multinomial_follows_the_weights(replacement: bool) -> None:
     Tensor.manual_seed(4)
-    shares = np.array([0.1, 0.2, 0.3, 0.4])
-    drawn = Tensor(np.tile(shares, (5_000, 1))).multinomial(1, replacement).numpy()
-    assert abs(chi_square(np.bincount(drawn[:, 0], minlength=4), shares)) < 4
+    probabilities = np.array([0.1, 0.2, 0.3, 0.4])
+    drawn = Tensor(np.tile(probabilities, (5_000, 1))).multinomial(1, replacement).numpy()
+    assert abs(chi_square(np.bincount(drawn[:, 0], minlength=4), probabilities)) < 4
 
 
 def test_neighbouring_random_numbers_are_uncorrelated() -> None:
     Tensor.manual_seed(0)
     x, y = (Tensor.rand(COUNT, dtype="float64").numpy() for _ in range(2))
     pairs = {
-        "same place": (x, y),
-        "next place": (x[1:], x[:-1]),
-        "thousandth": (x[1000:], x[:-1000]),
+        "same index": (x, y),
+        "next index": (x[1:], x[:-1]),
+        "1000 apart": (x[1000:], x[:-1000]),
     }
     for name, (left, right) in pairs.items():
         assert abs(np.corrcoef(left, right)[0, 1]) < 4 / math.sqrt(COUNT), name

@@ -17,7 +17,7 @@ def uniform(*shape: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("rows,columns", [(1000, 64), (256, 512), (128, 784), (64, 1)])
-def test_a_linear_layer_with_one_output_has_a_weight_gradient(rows: int, columns: int) -> None:
+def test_the_weight_gradient_of_a_linear_layer_with_one_output(rows: int, columns: int) -> None:
     layer, x = nn.Linear(columns, 1), uniform(rows, columns)
     layer(Tensor(x)).sum().backward()
     np.testing.assert_allclose(layer.weight.grad.numpy()[0], x.sum(0), rtol=1e-4, atol=1e-4)
@@ -46,7 +46,7 @@ def test_a_reduction_read_in_two_shapes(reduction: str, shape: tuple[int, ...]) 
 
 
 @pytest.mark.parametrize("batch", [64, 256])
-def test_a_small_network_has_the_gradients_of_its_formula(batch: int) -> None:
+def test_gradients_of_a_small_network(batch: int) -> None:
     sizes = [1, 64, 64, 1]
     layers = [nn.Linear(n, m) for n, m in pairwise(sizes)]
     x = uniform(batch, 1)
@@ -125,7 +125,7 @@ def test_a_gradient_that_is_a_constant(value: float) -> None:
 
 
 @pytest.mark.parametrize("size,channels", [(64, 64), (32, 16), (17, 3)])
-def test_transposed_convolution_as_gans_sample_up(size: int, channels: int) -> None:
+def test_a_transposed_convolution_with_stride_2(size: int, channels: int) -> None:
     x, w = uniform(1, channels, size, size), uniform(channels, 4, 4, 4)
     found = Tensor(x).conv_transpose2d(Tensor(w), stride=2, padding=1).numpy()
     wanted = np.zeros((1, 4, 2 * size + 2, 2 * size + 2))

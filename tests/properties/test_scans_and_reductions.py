@@ -31,7 +31,7 @@ REDUCTIONS: dict[str, tuple[Callable[[Tensor, int], Tensor], Callable[[Array, in
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("scan", SCANS)
-def test_a_reduction_of_a_scan_is_numpys(scan: str, reduction: str) -> None:
+def test_a_reduction_of_a_scan_equals_numpy(scan: str, reduction: str) -> None:
     reduce_tensor, reduce_array = REDUCTIONS[reduction]
     for shape, along, over in product(SHAPES, range(4), range(4)):
         x = np.random.default_rng(7).normal(size=shape).astype(np.float32)

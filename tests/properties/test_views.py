@@ -1,4 +1,4 @@
-"""Views and values: random programs against a small NumPy model of aliasing."""
+"""Views and copies: random programs against a model of aliasing in NumPy."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from glassgrad import Tensor, TinyJit
 
 
 class Model(NamedTuple):
-    """Elements of a memory: which of them a tensor shows."""
+    """The model of a tensor: a memory, and indices of its elements."""
 
     memory: np.ndarray
-    at: np.ndarray
+    indices: np.ndarray
 
     @classmethod
     def of(cls, array: np.ndarray) -> Model:
         return cls(array.copy().reshape(-1), np.arange(array.size).reshape(array.shape))
 
     def read(self) -> np.ndarray:
-        return self.memory[self.at]
+        return self.memory[self.indices]
 
     def write(self, values: Any) -> None:
-        self.memory[self.at] = values
+        self.memory[self.indices] = values
 
 
 VIEWS: list[Callable[[Any], Any]] = [
@@ -55,7 +55,7 @@ pick = st.integers(0, 1 << 20)
 
 
 class Sharing(RuleBasedStateMachine):
-    """Views, values, writes and computing in any order; others write to memory of theirs."""
+    """Views, copies, writes and reads in any order; NumPy writes to shared memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Sharing(RuleBasedStateMachine):
     def view(self, number: int, kind: int) -> None:
         tensor, model = self.row(number)
         move = VIEWS[kind % len(VIEWS)]
-        self.rows.append((move(tensor), Model(model.memory, move(model.at))))
+        self.rows.append((move(tensor), Model(model.memory, move(model.indices))))
 
     @rule(number=pick, kind=pick)
     def value(self, number: int, kind: int) -> None:
@@ -93,34 +93,34 @@ class Sharing(RuleBasedStateMachine):
     def set_first(self, number: int) -> None:
         tensor, model = self.row(number)
         tensor[0] = -5.0
-        Model(model.memory, model.at[0]).write(-5.0)
+        Model(model.memory, model.indices[0]).write(-5.0)
 
     @rule(number=pick)
     def realize(self, number: int) -> None:
         self.row(number)[0].realize()
 
     @rule(number=pick)
-    def forget(self, number: int) -> None:
+    def delete(self, number: int) -> None:
         if len(self.rows) > 1:
             del self.rows[number % len(self.rows)]
 
     @rule(number=pick)
-    def write_from_outside(self, number: int) -> None:
+    def write_by_numpy(self, number: int) -> None:
         tensor, model = self.row(number)
-        seen = np.asarray(tensor)
-        if np.shares_memory(seen, np.asarray(tensor)):  # where strides cannot say it, it is a copy
+        array = np.asarray(tensor)
+        if np.shares_memory(array, np.asarray(tensor)):  # views without strides are copied
             self.compute_values()
-            seen[...] = 3.0
+            array[...] = 3.0
             model.write(3.0)
 
     @rule(number=pick)
-    def others_write(self, number: int) -> None:
+    def write_to_shared_memory(self, number: int) -> None:
         self.compute_values()
         for memory in (self.theirs.reshape(-1), self.shared.memory):
             memory[number % 6] = -7.0
 
     def compute_values(self) -> None:
-        """What is written next is not seen by values that are in memory by then."""
+        """Realize all copies, so that they do not see the next write."""
         for tensor, _ in self.rows:
             tensor.realize()
 
@@ -133,14 +133,14 @@ class Sharing(RuleBasedStateMachine):
             assert double(tensor).tolist() == (model.read() * 2).tolist()
 
     @rule(number=pick)
-    def look(self, number: int) -> None:
+    def read(self, number: int) -> None:
         tensor, model = self.row(number)
         assert tensor.tolist() == model.read().tolist()
 
     def teardown(self) -> None:
         for tensor, model in self.rows:
             assert tensor.tolist() == model.read().tolist()
-        self.rows.clear()  # the machine itself lives on; later tests count calls
+        self.rows.clear()  # the state machine outlives the test; later tests count live tensors
 
 
 TestSharing = Sharing.TestCase
@@ -149,7 +149,7 @@ TestSharing.settings = settings(
 )
 
 
-def test_chunks_are_written_again_and_again() -> None:
+def test_repeated_writes_through_chunks() -> None:
     x = Tensor(np.zeros(6, np.float32)).realize()
     parts = x.chunk(3)
     for number in range(3):
@@ -158,7 +158,7 @@ def test_chunks_are_written_again_and_again() -> None:
     assert x.tolist() == [6.0] * 6
 
 
-def test_detached_views_write_again_and_again() -> None:
+def test_repeated_writes_through_a_detached_view() -> None:
     x = Tensor([1.0, 2.0]).realize()
     view = x.detach()
     view += 1
@@ -195,17 +195,17 @@ def test_bitcasts_are_views(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("expand", [lambda x: x.expand(3, 2), lambda x: x.unfold(0, 2, 1)])
-def test_elements_that_are_shown_twice_are_not_written(expand: Callable[[Any], Tensor]) -> None:
+def test_writes_to_aliased_elements_are_refused(expand: Callable[[Any], Tensor]) -> None:
     x = Tensor([1.0, 2.0])
     view = expand(x)
     if x.numel() == view.numel():
-        pytest.skip("nothing is shown twice")
+        pytest.skip("no elements are aliased")
     with pytest.raises(ValueError, match="shows elements more than once"):
         view += 1
     assert x.tolist() == [1.0, 2.0]
 
 
-def test_an_array_is_copied_when_a_tensor_is_made() -> None:
+def test_tensors_copy_arrays() -> None:
     buffer = np.zeros(2, np.float32)
     kept = []
     for number in range(3):
@@ -218,7 +218,7 @@ def test_an_array_is_copied_when_a_tensor_is_made() -> None:
     assert buffer.tolist() == [2.0, 2.0]
 
 
-def test_two_clones_are_two_memories_for_others() -> None:
+def test_clones_have_separate_memories() -> None:
     x = Tensor([1.0, 2.0])
     a, b = x.clone(), x.clone()
     Tensor.realize(a, b)
@@ -226,7 +226,7 @@ def test_two_clones_are_two_memories_for_others() -> None:
     assert (a.tolist(), b.tolist()) == ([0.0, 0.0], [1.0, 2.0])
 
 
-def test_a_part_of_a_file_is_written_before_the_file_was_made(tmp_path: Any) -> None:
+def test_a_part_of_a_file_is_written_before_the_file_exists(tmp_path: Any) -> None:
     t = Tensor([0, 1, 2, 3]).to(f"DISK:{tmp_path / 'f'}")
     t[1:3].assign(Tensor([7, 8])).realize()
     assert t.tolist() == [0, 7, 8, 3]
@@ -237,23 +237,23 @@ MOVES: list[Callable[[Any], Any]] = [
     lambda x: x[::2],
     lambda x: x[::-1],
     lambda x: x.reshape(2, 3).T,
-    lambda x: x.reshape(2, 3).T.reshape(-1),  # strides cannot say where these elements lie
+    lambda x: x.reshape(2, 3).T.reshape(-1),  # not expressible by strides: a copy
 ]
 
 
 @pytest.mark.parametrize("move", MOVES)
-@pytest.mark.parametrize("source", ["array", "dlpack", "lent"])
-def test_a_computed_view_sees_what_others_write(move: Callable[[Any], Any], source: str) -> None:
+@pytest.mark.parametrize("source", ["array", "dlpack", "shared"])
+def test_a_realized_view_sees_writes_of_others(move: Callable[[Any], Any], source: str) -> None:
     numbers = np.arange(6, dtype=np.float32)
-    if source == "lent":
+    if source == "shared":
         x = Tensor(numbers)
         numbers = np.asarray(x)
     else:
         x = Tensor.from_memory(numbers) if source == "array" else Tensor.from_dlpack(numbers)
     view = move(x)
     double = TinyJit(lambda x: x * 2)
-    kept = view * 10
-    looks: list[Callable[[], Any]] = [
+    copy = view * 10
+    reads: list[Callable[[], Any]] = [
         lambda: view.tolist(),
         lambda: view.numpy().tolist(),
         lambda: view.realize().tolist(),
@@ -261,12 +261,12 @@ def test_a_computed_view_sees_what_others_write(move: Callable[[Any], Any], sour
         lambda: (view + 0).tolist(),
         lambda: np.asarray(view).tolist(),
     ]
-    kept.realize()
+    copy.realize()
     before = move(numbers).tolist()
-    for number, look in enumerate(2 * looks):
+    for number, read in enumerate(2 * reads):
         numbers[:] = np.arange(6) * number - 1
-        assert look() == move(numbers).tolist()
-    assert kept.tolist() == (np.array(before) * 10).tolist()
+        assert read() == move(numbers).tolist()
+    assert copy.tolist() == (np.array(before) * 10).tolist()
 
 
 def test_a_view_that_outlives_its_tensor_still_shares() -> None:
@@ -279,7 +279,7 @@ def test_a_view_that_outlives_its_tensor_still_shares() -> None:
     assert view.tolist() == [2.0, 3.0, 9.0]
 
 
-def test_values_made_of_a_computed_view_keep_the_old_contents() -> None:
+def test_copies_of_a_realized_view_keep_the_old_contents() -> None:
     numbers = np.arange(4, dtype=np.float32)
     x = Tensor.from_memory(numbers)
     view = x[1:].realize()
@@ -292,14 +292,14 @@ def test_values_made_of_a_computed_view_keep_the_old_contents() -> None:
     assert view.tolist() == [3.0, 4.0, 5.0]
 
 
-def test_gradients_flow_through_a_computed_view_of_shared_memory() -> None:
+def test_gradients_flow_through_a_realized_view_of_shared_memory() -> None:
     x = Tensor.from_memory(np.arange(4, dtype=np.float32))
     view = x[1:].realize()
     (view * view).sum().backward()
     assert x.grad is not None and x.grad.tolist() == [0.0, 2.0, 4.0, 6.0]
 
 
-def test_captures_copy_the_views_that_they_make() -> None:
+def test_captures_copy_the_views_that_they_return() -> None:
     numbers = np.arange(4, dtype=np.float32)
     whole = Tensor.from_memory(numbers)
     outside = whole[2:].realize()
@@ -311,18 +311,18 @@ def test_captures_copy_the_views_that_they_make() -> None:
 
     for number in range(4):
         numbers[3] = number
-        given = np.full(3, number, np.float32)
-        part, total = f(Tensor.from_memory(given), Tensor([1.0]))
+        array = np.full(3, number, np.float32)
+        part, total = f(Tensor.from_memory(array), Tensor([1.0]))
         assert total.tolist() == [2 * number + 2 + number + 1]
-        given[1] = 77
+        array[1] = 77
         assert part.tolist() == [number, number]
 
 
-def test_a_value_in_memory_that_is_lent_waits_for_no_write_of_others() -> None:
+def test_a_copy_shared_with_numpy_does_not_see_later_writes() -> None:
     x = Tensor(np.arange(3, dtype=np.float32))
     same = x**1
     x[0] = -5.0
-    seen = np.asarray(same)
+    array = np.asarray(same)
     x.realize()
-    seen[...] = 3.0
+    array[...] = 3.0
     assert (x.tolist(), same.tolist()) == ([-5.0, 1.0, 2.0], [3.0, 3.0, 3.0])

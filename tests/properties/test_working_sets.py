@@ -1,7 +1,7 @@
-"""Working sets of kernels: buffers and scratch beside arguments and results.
+"""Working sets of kernels: temporary buffers and scratch.
 
-Nothing of the size of an im2col buffer, attention scores, a one-hot matrix, or a transposed or
-converted copy is stored. Scratch is what one core keeps of it.
+No im2col buffer, attention scores, one-hot matrix, transposed or converted copy is stored; scratch
+holds the part of it that a core needs at a time.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ HALF, BF16, BYTE, INT = dtypes.float16, dtypes.bfloat16, dtypes.int8, dtypes.int
 
 
 class Family(NamedTuple):
-    """How many kernels compute something, and how many bytes lie between them and in scratch."""
+    """The number of kernels, and limits of the bytes in temporary buffers and in scratch."""
 
     compute: Callable[[], list[Tensor]]
     kernels: int
-    between: int
-    scratch: int
-    why: str
+    buffer_bytes: int  # between kernels
+    scratch_bytes: int  # of one core
+    content: str  # of these
 
 
 def product(
@@ -52,12 +52,12 @@ def convolution(groups: int = 1, dtype: object = dtypes.float32) -> Tensor:
     return x.conv2d(w, padding=1, groups=groups)
 
 
-def trained_convolution() -> list[Tensor]:
+def convolution_gradients() -> list[Tensor]:
     x, w = memory(8, 64, 28, 28), memory(64, 64, 3, 3)
     return (x.conv2d(w, padding=1) * memory(8, 64, 28, 28)).sum().gradient(x, w)
 
 
-def trained_embedding() -> list[Tensor]:
+def embedding_gradient() -> list[Tensor]:
     table = memory(5000, 64)
     return (table[memory(256, dtype=INT)] * memory(256, 64)).sum().gradient(table)
 
@@ -76,10 +76,10 @@ FAMILIES = {
         lambda: [product((512, 384), (640, 384))], 1, 0, PANELS, "transposed while it is packed"
     ),
     "product of a matrix read by columns": Family(
-        lambda: [product((384, 512), (384, 640))], 1, 0, 2 * PANELS + TILE, "and rows of the other"
+        lambda: [product((384, 512), (384, 640))], 1, 0, 2 * PANELS + TILE, "both panels, a tile"
     ),
     "product of few rows": Family(
-        lambda: [product((8, 384), (384, 640))], 1, 0, 0, "read where they are"
+        lambda: [product((8, 384), (384, 640))], 1, 0, 0, "no packing"
     ),
     "product in bfloat16": Family(
         lambda: [product((512, 384), (384, 640), BF16)], 1, 0, PANELS + TILE, "converted in panels"
@@ -97,11 +97,11 @@ FAMILIES = {
     "convolution in bfloat16": Family(
         lambda: [convolution(dtype=BF16)], 1, 0, IMAGE + WEIGHTS, "an image, converted"
     ),
-    "depthwise convolution": Family(lambda: [convolution(groups=64)], 1, 0, 0, "read where it is"),
+    "depthwise convolution": Family(lambda: [convolution(groups=64)], 1, 0, 0, "no copy"),
     "convolution and its gradients": Family(
-        trained_convolution, 3, 8 * 64 * 28 * 28 * 4, IMAGE + WEIGHTS, "the result's gradient"
+        convolution_gradients, 3, 8 * 64 * 28 * 28 * 4, IMAGE + WEIGHTS, "the result's gradient"
     ),
-    "pooling": Family(lambda: [memory(8, 64, 28, 28).max_pool2d()], 1, 0, 0, "read where it is"),
+    "pooling": Family(lambda: [memory(8, 64, 28, 28).max_pool2d()], 1, 0, 0, "no copy"),
     "attention": Family(lambda: [attention()], 1, 0, HEAD + ROWS, "keys and a block of scores"),
     "causal attention": Family(lambda: [attention(True)], 1, 0, HEAD + ROWS, "the same"),
     "attention in bfloat16": Family(
@@ -109,12 +109,12 @@ FAMILIES = {
     ),
     "softmax": Family(lambda: [memory(512, 4096).softmax()], 1, 0, 4096 * 4, "a row"),
     "layernorm": Family(lambda: [memory(512, 4096).layernorm()], 1, 0, 4096 * 4, "a row"),
-    "cross-entropy": Family(lambda: [cross_entropy()], 2, 2 * 256 * 4, 0, "two numbers a row"),
+    "cross-entropy": Family(lambda: [cross_entropy()], 2, 2 * 256 * 4, 0, "two numbers per row"),
     "embedding": Family(
         lambda: [memory(5000, 64)[memory(256, dtype=INT)]], 1, 0, 0, "no one-hot"
     ),
     "gradient of an embedding": Family(
-        trained_embedding, 3, 256 * 64 * 4 + 256 * 4, 0, "what is added, and where"
+        embedding_gradient, 3, 256 * 64 * 4 + 256 * 4, 0, "gradients of rows, and their indices"
     ),
     "gather": Family(
         lambda: [memory(64, 5000).gather(1, memory(64, 40, dtype=INT))], 1, 0, 0, "no one-hot"
@@ -129,40 +129,40 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_family_needs_no_more_than_it_must(name: str) -> None:
+def test_working_sets_are_small(name: str) -> None:
     family = FAMILIES[name]
-    made = planned(*family.compute())
-    assert len(made.kernels) == family.kernels
-    assert between(made) <= family.between, f"between kernels: {family.why}"
-    assert scratch(made) <= family.scratch, f"in scratch: {family.why}"
+    schedule = planned(*family.compute())
+    assert len(schedule.kernels) == family.kernels
+    assert buffer_bytes(schedule) <= family.buffer_bytes, f"between kernels: {family.content}"
+    assert scratch_bytes(schedule) <= family.scratch_bytes, f"in scratch: {family.content}"
 
 
-def test_stored_attention_scores_would_be_noticed() -> None:
-    made = planned((memory(2, 4, 1024, 64) @ memory(2, 4, 64, 1024)).contiguous().softmax())
-    assert between(made) + scratch(made) > HEAD + ROWS
+def test_stored_attention_scores_would_exceed_the_limit() -> None:
+    schedule = planned((memory(2, 4, 1024, 64) @ memory(2, 4, 64, 1024)).contiguous().softmax())
+    assert buffer_bytes(schedule) + scratch_bytes(schedule) > HEAD + ROWS
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize("places", [4096, 16384])
-def test_scores_of_long_rows_are_kept_for_a_block_of_keys(places: int, is_causal: bool) -> None:
-    q, k, v = (memory(4, places, 64) for _ in range(3))
-    made = planned(q.scaled_dot_product_attention(k, v, is_causal=is_causal))
-    (kernel,) = made.kernels
+@pytest.mark.parametrize("length", [4096, 16384])
+def test_long_attention_keeps_the_scores_of_a_block_of_keys(length: int, is_causal: bool) -> None:
+    q, k, v = (memory(4, length, 64) for _ in range(3))
+    schedule = planned(q.scaled_dot_product_attention(k, v, is_causal=is_causal))
+    (kernel,) = schedule.kernels
     stages = [n for n in optimize(kernel, TARGET).body.toposort() if n.op is Ops.STAGE]
-    packed = [n for n in stages if prod(n.arg) == places * 64]
+    packed = [n for n in stages if prod(n.arg) == length * 64]
     assert len(packed) == 2, "keys and values"
-    kept = [prod(n.arg) * n.dtype.itemsize for n in stages if n not in packed]
-    assert sum(kept) <= TARGET.l2_bytes // 2 + 64 * 64 * 4 + 8 * 64 * 4, "and a tile, and rows"
+    others = [prod(n.arg) * n.dtype.itemsize for n in stages if n not in packed]
+    assert sum(others) <= TARGET.l2_bytes // 2 + 64 * 64 * 4 + 8 * 64 * 4, "and a tile, and rows"
 
 
-def between(made: Schedule) -> int:
-    """Bytes of what one kernel writes and another reads."""
-    known = {*made.outputs, ERROR_CELLS}
-    nodes = {node for slots in made.buffers for node in slots if node not in known}
+def buffer_bytes(schedule: Schedule) -> int:
+    """Bytes of temporary buffers between kernels."""
+    excluded = {*schedule.outputs, ERROR_CELLS}
+    nodes = {node for slots in schedule.buffers for node in slots if node not in excluded}
     return sum(prod(n.shape) * n.dtype.itemsize for n in nodes if n.op is not Ops.BUFFER)
 
 
-def scratch(made: Schedule) -> int:
-    """Bytes that a core keeps to itself, in the kernel that needs most."""
-    programs = [lower(optimize(kernel, TARGET), TARGET) for kernel in made.kernels]
+def scratch_bytes(schedule: Schedule) -> int:
+    """Scratch bytes of a core, of the kernel that needs most."""
+    programs = [lower(optimize(kernel, TARGET), TARGET) for kernel in schedule.kernels]
     return max(program.scratch_bytes for program in programs)

@@ -1,6 +1,4 @@
-"""Random programs of a few in-place writes to values that are made of each other: computed at the
-end, they give what they give when every value is computed at once.
-"""
+"""Random programs of in-place writes to dependent values: lazy results equal eager ones."""
 
 from __future__ import annotations
 
@@ -11,8 +9,8 @@ import pytest
 
 from glassgrad import Tensor
 
-# One choice of each line is a program; `f`, `b` and `i` are in memory.
-CHOICES = [
+# A program takes one alternative of each line; `f`, `b` and `i` are in memory.
+ALTERNATIVES = [
     ["c = b * 1", "c = b.clone()", "c = -b"],
     ["d = c", "d = c[:]", "d = c.permute(0)", "d = c.flip(0)"],
     ["d[1:2] += f", "d += f", "d[:1] += f", "d[1:2] *= f"],
@@ -27,8 +25,8 @@ CHOICES = [
 ]
 
 
-def run(program: list[str], computes_at_once: bool) -> list[list[float]] | None:
-    """The contents of c, d and f, or None if a line is refused (its shapes do not fit)."""
+def run(program: list[str], is_eager: bool) -> list[list[float]] | None:
+    """The contents of c, d and f, or None if a line raises an error about shapes."""
     names: dict[str, object] = {
         "f": Tensor([2.0]).realize(),
         "b": Tensor([1.0, 3.0]).realize(),
@@ -39,7 +37,7 @@ def run(program: list[str], computes_at_once: bool) -> list[list[float]] | None:
             exec(line, names)
         except (ValueError, TypeError, IndexError):
             return None
-        if computes_at_once:
+        if is_eager:
             for value in list(names.values()):
                 if isinstance(value, Tensor):
                     value.realize()
@@ -47,16 +45,16 @@ def run(program: list[str], computes_at_once: bool) -> list[list[float]] | None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_lazy_writes_give_what_eager_writes_give(seed: int) -> None:
+def test_lazy_writes_equal_eager_writes(seed: int) -> None:
     random = Random(seed)
     for _ in range(5):
-        program = [random.choice(lines) for lines in CHOICES]
-        wanted = run(program, computes_at_once=True)
+        program = [random.choice(lines) for lines in ALTERNATIVES]
+        wanted = run(program, is_eager=True)
         if wanted is not None and np.isfinite(np.sum([np.sum(x) for x in wanted])):
-            assert run(program, computes_at_once=False) == wanted, "\n".join(program)
+            assert run(program, is_eager=False) == wanted, "\n".join(program)
 
 
-def test_a_write_that_other_writes_read_happens_once() -> None:
+def test_a_write_that_other_writes_depend_on_happens_once() -> None:
     """`f += …` saves the old contents of f for a derivative, which rebuilds the write to c[1:2]."""
     f, b = Tensor([2.0]).realize(), Tensor([1.0, 3.0]).realize()
     c = b.clone()
