@@ -40,7 +40,7 @@ USED_BY_SCRIPTS = [
 ]
 
 
-def test_every_name_that_scripts_use_is_there():
+def test_every_name_that_scripts_use_exists():
     missing = [name for name in USED_BY_SCRIPTS if not hasattr(helpers, name)]
     assert not missing
 
@@ -58,7 +58,7 @@ def test_dtype_names_are_the_same_objects():
     assert dtype_names.least_upper_dtype(dtypes.int, dtypes.half) is dtypes.half
 
 
-def test_older_places_of_names_are_there():
+def test_names_of_older_modules_are_available():
     from glassgrad.engine import jit
     from glassgrad.tensor import Tensor
 

@@ -36,7 +36,7 @@ def test_the_links_of_the_page_lead_to_headings() -> None:
     assert not set(links) - headings
 
 
-def test_the_program_of_the_walk_is_what_is_lowered() -> None:
+def test_the_program_on_the_page_equals_the_lowered_one() -> None:
     nest = optimize(kernel_of(Tensor([[1, -2, 3], [4, -5, 6]]).relu().sum()), TARGET)
     assert f"`{nest.recipe!r}`" in TEXT and f"`{nest.name}`" in TEXT
     program = [line.strip() for line in program_listing(lower(nest, TARGET).uops)]

@@ -10,7 +10,7 @@ import pytest
 import glassgrad
 
 
-def test_every_public_name_is_there_and_listed() -> None:
+def test_every_public_name_exists_and_is_listed() -> None:
     for name in glassgrad.__all__:
         assert getattr(glassgrad, name) is not None
     listed = {name for name in vars(glassgrad) if not name.startswith("_")}
@@ -24,7 +24,7 @@ def test_dir_lists_what_is_public() -> None:
     ]
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         glassgrad.nonsense
 

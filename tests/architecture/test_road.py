@@ -23,7 +23,7 @@ def stages(seen: list[Event]) -> list[str]:
     return [event.stage for event in seen if isinstance(event, StageEntered)]
 
 
-def test_relu_and_sum_walk_the_road_once_and_the_second_time_not_at_all() -> None:
+def test_relu_and_sum_enter_each_stage_once_and_a_replay_enters_none() -> None:
     cache.clear()
     answer, seen = walk([[1, -2, 3], [4, -5, 6]])
     assert answer == 14
@@ -33,7 +33,7 @@ def test_relu_and_sum_walk_the_road_once_and_the_second_time_not_at_all() -> Non
     assert stages(seen) == []
 
 
-def test_each_stage_is_handed_the_noun_of_the_one_before() -> None:
+def test_each_stage_gets_the_result_of_the_one_before() -> None:
     cache.clear()
     movement.clear()
     _, seen = walk([[1, -2, 3], [4, -5, 6]])

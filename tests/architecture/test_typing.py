@@ -112,7 +112,7 @@ loss = layer(x).sum()
 """
 
 
-def test_an_editor_sees_the_types_of_what_is_imported_on_first_use(tmp_path: Path) -> None:
+def test_lazily_imported_names_have_static_types(tmp_path: Path) -> None:
     reveals = "".join(f"reveal_type({expression})\n" for expression in REVEALED)
     text = LAZY_NAMES + reveals
     first = LAZY_NAMES.count("\n") + 1
@@ -125,7 +125,7 @@ def test_an_editor_sees_the_types_of_what_is_imported_on_first_use(tmp_path: Pat
 
 
 @pytest.mark.parametrize("module", [glassgrad, glassgrad.nn])
-def test_names_that_are_imported_on_first_use_are_listed(module: ModuleType) -> None:
+def test_lazily_imported_names_are_listed(module: ModuleType) -> None:
     assert set(module.LAZY_IMPORTS) <= set(dir(module))
     for name in module.LAZY_IMPORTS:
         assert getattr(module, name) is not None

@@ -141,7 +141,7 @@ def test_getenv_takes_the_type_of_its_default(monkeypatch):
         getenv("STEPS", 1.0)
 
 
-def test_every_setting_has_a_meaning_and_stands_in_the_table():
+def test_every_setting_is_documented_and_in_the_table():
     for setting in SETTINGS.values():
         assert setting.meaning
         assert setting.variable in table()

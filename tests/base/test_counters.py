@@ -52,7 +52,7 @@ def test_threads_lose_no_counts():
     assert GlobalCounters.global_mem == 24_000
 
 
-def test_the_peak_is_the_most_that_was_in_use_since_the_last_reset() -> None:
+def test_the_peak_is_the_maximum_since_the_last_reset() -> None:
     GlobalCounters.reset()
     start = GlobalCounters.mem_used
     for nbytes in (100, 50, -100, 20):

@@ -45,7 +45,7 @@ def test_to_dtype_takes_dtypes_and_names():
 
 
 @pytest.mark.parametrize("dtype", dtypes.ints, ids=lambda dtype: dtype.name)
-def test_int_bounds_are_numpys(dtype):
+def test_int_bounds_equal_numpy(dtype):
     found = np.iinfo(dtype.name)
     assert (dtypes.min(dtype), dtypes.max(dtype)) == (found.min, found.max)
     assert dtype.itemsize == np.dtype(dtype.name).itemsize
@@ -99,7 +99,7 @@ def test_fp8s_and_bfloat16_are_the_one_triple_whose_order_matters():
         (dtypes.float, dtypes.double, dtypes.double),
     ],
 )
-def test_pairs_that_numpy_lacks_or_promotes_otherwise(left, right, met):
+def test_promotions_that_differ_from_numpy(left, right, met):
     assert promote(left, right) is met
 
 

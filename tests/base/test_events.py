@@ -7,7 +7,7 @@ from glassgrad.base.events import LISTENERS, BufferAllocated, StageEntered, anno
 EVENT = StageEntered("schedule", None)
 
 
-def test_a_listener_hears_events_only_while_it_listens():
+def test_a_listener_is_called_only_inside_its_context():
     seen = []
     announce(EVENT)
     with listen(seen.append):
@@ -16,7 +16,7 @@ def test_a_listener_hears_events_only_while_it_listens():
     assert seen == [EVENT]
 
 
-def test_listeners_are_told_in_order_and_leave_in_any():
+def test_listeners_are_called_in_order_and_removed_in_any_order():
     seen = []
     first = listen(lambda event: seen.append("first"))
     second = listen(lambda event: seen.append("second"))
@@ -30,13 +30,13 @@ def test_listeners_are_told_in_order_and_leave_in_any():
     assert not LISTENERS
 
 
-def test_a_listener_leaves_after_an_error():
+def test_a_listener_is_removed_after_an_error():
     with pytest.raises(ValueError), listen(print):
         raise ValueError
     assert not LISTENERS
 
 
-def test_a_listener_may_listen_twice():
+def test_a_listener_can_be_registered_twice():
     seen = []
     add = seen.append
     with listen(add):

@@ -107,7 +107,7 @@ def test_fields_are_passed_by_position_by_name_or_by_default() -> None:
     assert Point(1, seen=[2]).seen == [2]
 
 
-def test_errors_are_those_of_dataclasses() -> None:
+def test_errors_equal_those_of_dataclasses() -> None:
     wrong: tuple[Any, Any] = (Point, Same)
     for arguments, names in (((), {}), ((1,), {"w": 2}), ((1, 2, [], 3), {})):
         one, other = [told(lambda c=c: c(*arguments, **names)) for c in wrong]  # noqa: B023
@@ -171,7 +171,7 @@ def test_slotted_instances_have_only_their_fields() -> None:
         small.other = 1
 
 
-def test_a_first_sum_imports_nothing_that_takes_long(
+def test_a_first_sum_imports_no_slow_modules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GLASSGRAD_CACHE", str(tmp_path))

@@ -168,7 +168,7 @@ def test_archives_are_extracted(tmp_path):
     assert fetch((tmp_path / "a.tar").as_uri(), extract=True) == folder
 
 
-def test_archives_cannot_write_elsewhere(tmp_path):
+def test_archives_cannot_write_outside_of_the_folder(tmp_path):
     make_tar(tmp_path / "a.tar", "../../escaped")
     with pytest.raises(tarfile.OutsideDestinationError):
         fetch((tmp_path / "a.tar").as_uri(), extract=True)

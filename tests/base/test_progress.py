@@ -50,7 +50,7 @@ def test_a_line_fits_a_narrow_terminal(monkeypatch, columns):
     assert "half: 4it"[: columns - 1] in ansistrip(bar.line(2.0))
 
 
-def test_a_terminal_without_blocks_shows_others(monkeypatch):
+def test_a_terminal_without_block_characters_shows_others(monkeypatch):
     monkeypatch.setattr("sys.stderr", TextIOWrapper(BytesIO(), encoding="ascii"))
     bar = tqdm(total=8)
     bar.n = 4

@@ -45,7 +45,7 @@ def test_bits_of_float32_and_float64(dtype, data):
 
 
 @pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.name)
-def test_nan_has_the_usual_bits(dtype):
+def test_nan_has_the_canonical_bits(dtype):
     number = np.array([math.nan]).astype(FORMATS[dtype])
     assert to_bits(math.nan, dtype) == int.from_bytes(number.tobytes(), "little") & ~(
         1 << (dtype.bits - 1)
@@ -75,7 +75,7 @@ def test_ties_round_to_even(dtype):
 
 
 @given(st.floats())
-def test_float32_is_numpys(value):
+def test_float32_rounding_equals_numpy(value):
     with np.errstate(all="ignore"):
         assert same(round_float(value, dtypes.float), float(np.float32(value)))
 

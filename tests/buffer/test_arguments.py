@@ -11,7 +11,7 @@ from glassgrad.memory.window import Window
 ROWS = Window((2, 3), (3, 1), 0)
 
 
-def test_whole_numbers_drop_an_axis_and_slices_keep_it() -> None:
+def test_ints_drop_an_axis_and_slices_keep_it() -> None:
     assert index_window(ROWS, (1, slice(None, None, -1))) == Window((3,), (-1,), 5)
     assert index_window(ROWS, (Ellipsis, 0)) == Window((2,), (3,), 0)
 
@@ -23,7 +23,7 @@ def test_an_order_names_every_axis_once() -> None:
             order_of(bad, 2)
 
 
-def test_sizes_and_axes_are_whole_numbers() -> None:
+def test_sizes_and_axes_must_be_ints() -> None:
     assert shape_of(3) == (3,) and shape_of([2, 3]) == (2, 3)
     assert infer_shape((2, -1), 6) == (2, 3)
     assert axes_of((-1, 0), 2) == (0, 1) and axes_of(None, 2) == (0, 1)

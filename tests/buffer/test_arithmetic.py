@@ -77,7 +77,7 @@ def test_functions() -> None:
     assert Buffer([[1, 2, 3], [4, 5, 6]]).tril(1).to_python() == [[1, 2, 0], [4, 5, 6]]
 
 
-def test_dtypes_meet_as_everywhere() -> None:
+def test_dtypes_promote_as_those_of_tensors() -> None:
     assert (Buffer([1]) + 0.5).dtype is dtypes.float32
     assert (Buffer([1], "int8") + Buffer([1], "uint8")).dtype is dtypes.int16
     assert (Buffer([1.5], "float16") * 2).dtype is dtypes.float16
@@ -156,7 +156,7 @@ def test_mistakes_are_named(use: Any, error: type[Exception], words: str) -> Non
         use(Buffer([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
 
 
-def test_dtypes_have_one_name_more() -> None:
+def test_dtypes_have_aliases() -> None:
     assert DType.float32 is dtypes.float32
     assert Buffer.zeros((2,), dtype=DType.bool).to_python() == [False, False]
 

@@ -170,7 +170,7 @@ def test_a_buffer_is_a_sequence_of_views() -> None:
     assert hash(buffer) != hash(Buffer([1]))
 
 
-def test_repr_leaves_out_what_is_too_much() -> None:
+def test_repr_of_a_large_buffer_is_shortened() -> None:
     assert repr(Buffer([1.5, 2.0])) == "Buffer([1.5, 2], shape=(2,), dtype=float32)"
     text = repr(Buffer.zeros((1000, 1000)))
     assert text.startswith("Buffer([[0, 0, 0, …, 0, 0, 0], ") and len(text) < 400
@@ -187,7 +187,7 @@ def test_data_is_the_flat_storage() -> None:
 @pytest.mark.parametrize(
     "owner", [bytearray(8), array.array("i", [1, 2]), np.zeros((2, 2), np.float64)[:, ::-1]]
 )
-def test_memory_of_others_is_shared(owner: Any) -> None:
+def test_external_memory_is_shared(owner: Any) -> None:
     before = sys.getrefcount(owner)
     buffer = Buffer.from_memory(owner)
     assert export_count(owner) == 1
@@ -202,7 +202,7 @@ def test_memory_of_others_is_shared(owner: Any) -> None:
     assert sys.getrefcount(owner) == before
 
 
-def test_others_share_the_memory_of_a_buffer() -> None:
+def test_exports_share_the_memory_of_a_buffer() -> None:
     buffer = Buffer([[1.0, 2.0], [3.0, 4.0]]).permute((1, 0))
     ways = (np.asarray(buffer), np.from_dlpack(buffer), np.asarray(buffer.memoryview()))
     for number, seen in enumerate(ways):

@@ -29,14 +29,14 @@ def test_a_write_to_one_does_not_reach_the_other(way: Way) -> None:
 
 @every_way
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float16", "bfloat16", "float64"])
-def test_parts_of_memory_look_the_same(way: Way, dtype: str) -> None:
+def test_copies_of_parts_of_memory_are_equal(way: Way, dtype: str) -> None:
     x = Buffer(Buffer([[1, 0, 3], [4, 5, 6]]), dtype=dtype)[:, ::2]
     y = way(x)
     assert (y.shape, y.dtype, y.to_python()) == (x.shape, x.dtype, x.to_python())
 
 
 @every_way
-def test_memory_of_others_is_not_taken_along(way: Way) -> None:
+def test_copies_do_not_share_external_memory(way: Way) -> None:
     theirs = np.ones(3, np.float32)
     y = way(Buffer.from_memory(theirs))
     y[:] = 2.0
@@ -57,7 +57,7 @@ def test_elements_of_a_file_come_back_on_the_cpu(tmp_path: Path) -> None:
     assert again.device == "CPU" and bytes(again.as_buffer()) == bytes([1, 2, 3, 4])
 
 
-def test_views_and_storages_that_are_gone_leave_copies_alone() -> None:
+def test_copies_outlive_their_views_and_storages() -> None:
     view = View.from_host(bytearray(b"abcd"))
     kept = copy.deepcopy(view)
     del view

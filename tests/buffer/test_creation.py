@@ -31,7 +31,7 @@ def test_the_dtype_is_that_of_the_data(data: Any, dtype: Any, shape: Any) -> Non
 
 
 @pytest.mark.parametrize("dtype", dtypes.all, ids=lambda dtype: dtype.name)
-def test_every_dtype_can_be_asked_for(dtype: Any) -> None:
+def test_creation_in_every_dtype(dtype: Any) -> None:
     assert Buffer([0, 1, 1], dtype).to_python() == [0, 1, 1]
     assert Buffer([0, 1], dtype.name).dtype is dtype
 

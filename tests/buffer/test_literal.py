@@ -14,7 +14,7 @@ from glassgrad.buffer.literal import dtype_for, pack_numbers, parse_nested
 
 
 @given(st.recursive(st.integers(), lambda inner: st.lists(inner, min_size=2, max_size=2)))
-def test_what_numpy_calls_even_is_read_in_order(data: object) -> None:
+def test_regular_nested_lists_are_parsed_like_numpy(data: object) -> None:
     try:
         wanted = np.array(data, dtype=object)
         is_even = not any(isinstance(item, list) for item in wanted.reshape(-1))

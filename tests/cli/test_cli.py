@@ -182,7 +182,7 @@ def test_pipes_get_no_colours() -> None:
     assert "\x1b" not in run("devices").stdout
 
 
-def test_a_user_without_a_home_is_told_what_to_set() -> None:
+def test_the_error_for_a_user_without_a_home_names_the_setting() -> None:
     found = run("cache", HOME="~", GLASSGRAD_CACHE="", XDG_CACHE_HOME="")
     assert found.returncode == 1
     assert found.stderr.startswith("glassgrad: this user has no home folder")
@@ -283,7 +283,7 @@ def test_the_cache_is_shown_pruned_and_cleared(
         assert "removed 2 files" in capsys.readouterr().out
 
 
-def test_the_cache_tells_kernels_sources_plans_and_facts_apart(
+def test_the_cache_lists_kernels_sources_plans_and_machine_facts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = (

@@ -32,7 +32,7 @@ def test_a_device_is_opened_once() -> None:
     assert Device["CPU:1"] is not Device["CPU"]
 
 
-def test_the_default_is_what_dev_says() -> None:
+def test_the_default_device_is_set_by_dev() -> None:
     with Context(DEV=""):
         assert Device.DEFAULT == Device.canonicalize(None) == "CPU"
     with Context(DEV="python:2"):

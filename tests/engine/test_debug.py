@@ -27,7 +27,7 @@ def test_nothing_is_printed_without_debug(capsys: pytest.CaptureFixture[str]) ->
     assert printed(capsys, 1) == ""
 
 
-def test_one_line_per_kernel_tells_name_arguments_memory_time_and_speed(
+def test_one_line_per_kernel_shows_name_arguments_memory_time_and_speed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (line,) = printed(capsys, 2).splitlines()
@@ -35,7 +35,7 @@ def test_one_line_per_kernel_tells_name_arguments_memory_time_and_speed(
     assert re.match(pattern + r"\( *[\d.]+ GFLOPS +[\d.]+ GB/s\)$", line)
 
 
-def test_a_line_is_printed_for_every_launch_also_of_known_plans(
+def test_a_line_is_printed_for_every_launch_even_of_cached_plans(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     x = Tensor.ones(8).contiguous().realize()

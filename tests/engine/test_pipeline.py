@@ -73,7 +73,9 @@ def wide(count: int) -> list[UOp]:
     ],
     ids=["a chain", "layers", "many values"],
 )
-def test_twice_the_nodes_take_twice_the_work(make: Callable[[int], list[UOp]], count: int) -> None:
+def test_time_is_linear_in_the_number_of_nodes(
+    make: Callable[[int], list[UOp]], count: int
+) -> None:
     work = []
     for size in (count, 2 * count):
         roots = make(size)
@@ -82,7 +84,7 @@ def test_twice_the_nodes_take_twice_the_work(make: Callable[[int], list[UOp]], c
     assert work[1] <= 2.2 * work[0], work
 
 
-def test_finding_a_known_graph_takes_one_walk() -> None:
+def test_looking_up_a_graph_takes_one_traversal() -> None:
     small, large = [calls_of(lambda n=n: signature(layers(n))) for n in (100, 200)]
     assert large <= 2.2 * small
 

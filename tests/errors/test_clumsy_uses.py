@@ -199,7 +199,7 @@ ROWS = [(words, mistake) for words, mistakes in MISTAKES.items() for mistake in 
 
 
 @pytest.mark.parametrize(("words", "mistake"), ROWS, ids=[words for words, _ in ROWS])
-def test_the_message_says_what_was_wrong_and_where(words: str, mistake: Mistake) -> None:
+def test_messages_say_what_was_wrong_and_where(words: str, mistake: Mistake) -> None:
     with pytest.raises(GlassgradError) as caught:
         mistake()
     assert words in str(caught.value)
@@ -218,7 +218,7 @@ def test_the_message_says_what_was_wrong_and_where(words: str, mistake: Mistake)
         ('rounding_mode is "trunc" or "floor", not', lambda: f(2).div(2, rounding_mode="up")),
     ],
 )
-def test_options_say_which_values_there_are(words: str, mistake: Mistake) -> None:
+def test_errors_about_options_list_the_valid_values(words: str, mistake: Mistake) -> None:
     with pytest.raises(ValueError, match=words):
         mistake()
 

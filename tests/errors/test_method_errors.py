@@ -182,6 +182,6 @@ def test_a_mistake_is_found_before_anything_runs(
         lambda: f(2, 2).interpolate((3,), mode="nearest", align_corners=True),
     ],
 )
-def test_options_that_are_misspelt_name_what_there_is(mistake: Mistake) -> None:
+def test_misspelt_options_list_the_valid_ones(mistake: Mistake) -> None:
     with pytest.raises(ValueError, match=r" not "):
         mistake()

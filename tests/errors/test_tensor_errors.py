@@ -333,7 +333,7 @@ def test_errors_are_also_the_builtin_kind_that_people_catch() -> None:
         f(2).sum().gradient(f(2))
 
 
-def test_options_that_are_misspelt_name_what_there_is() -> None:
+def test_misspelt_options_list_the_valid_ones() -> None:
     for mistake in (
         lambda: f(2).gelu("exact"),
         lambda: f(2).div(2, rounding_mode="up"),
@@ -345,10 +345,10 @@ def test_options_that_are_misspelt_name_what_there_is() -> None:
             mistake()
 
 
-def test_there_are_many_mistakes_here() -> None:
+def test_there_are_many_cases() -> None:
     assert len(MISTAKES) >= 60
     assert len({row[1] for row in MISTAKES}) == len(MISTAKES)
 
 
-def test_default_dtypes_are_what_the_messages_speak_of() -> None:
+def test_default_dtypes_in_messages_are_the_actual_ones() -> None:
     assert Tensor.empty(1).dtype is dtypes.default_float

@@ -73,7 +73,7 @@ def drawn(data, op, dtype):
 @pytest.mark.parametrize("op", ARITHMETIC, ids=str)
 @settings(max_examples=200)
 @given(data=st.data())
-def test_arithmetic_is_numpys(op, data):
+def test_arithmetic_equals_numpy(op, data):
     dtype = data.draw(st.sampled_from([one for one in NUMPY if one is not dtypes.bool]))
     check(op, dtype, drawn(data, op, dtype), ARITHMETIC[op], op not in (Ops.MAX, Ops.MIN))
 
@@ -81,7 +81,7 @@ def test_arithmetic_is_numpys(op, data):
 @pytest.mark.parametrize("op", COMPARISONS, ids=str)
 @settings(max_examples=100)
 @given(data=st.data())
-def test_comparisons_are_numpys(op, data):
+def test_comparisons_equal_numpy(op, data):
     dtype = data.draw(st.sampled_from(list(NUMPY)))
     check(op, dtype, drawn(data, op, dtype), COMPARISONS[op])
 
@@ -89,7 +89,7 @@ def test_comparisons_are_numpys(op, data):
 @pytest.mark.parametrize("op", ON_INTS, ids=str)
 @settings(max_examples=200)
 @given(data=st.data())
-def test_integer_ops_are_numpys(op, data):
+def test_integer_ops_equal_numpy(op, data):
     dtype = data.draw(st.sampled_from(dtypes.ints))
     check(op, dtype, drawn(data, op, dtype), ON_INTS[op])
 
@@ -97,14 +97,14 @@ def test_integer_ops_are_numpys(op, data):
 @pytest.mark.parametrize("op", ON_FLOATS, ids=str)
 @settings(max_examples=200)
 @given(data=st.data())
-def test_float_ops_are_numpys(op, data):
+def test_float_ops_equal_numpy(op, data):
     dtype = data.draw(st.sampled_from(dtypes.floats))
     check(op, dtype, drawn(data, op, dtype), ON_FLOATS[op])
 
 
 @settings(max_examples=300)
 @given(data=st.data())
-def test_casts_are_numpys_where_numpy_defines_them(data):
+def test_casts_equal_numpy_where_numpy_defines_them(data):
     first = data.draw(st.sampled_from(list(NUMPY)))
     last = data.draw(
         st.sampled_from([one for one in NUMPY if first.kind != "float" or one.kind == "float"])
@@ -137,7 +137,7 @@ def test_casts_are_numpys_where_numpy_defines_them(data):
         (-0.0, dtypes.bool, False),
     ],
 )
-def test_floats_outside_of_an_int_stay_at_its_end(value, dtype, expected):
+def test_casts_of_floats_saturate_at_the_range_of_an_int(value, dtype, expected):
     assert same(fold(Ops.CAST, dtype, (value,), dtypes.double), expected)
 
 

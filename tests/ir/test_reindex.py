@@ -40,12 +40,12 @@ def test_gates_that_always_hold_vanish() -> None:
     assert moved.gate is None and moved.indices == (COLUMNS,)
 
 
-def test_what_replaces_is_not_searched_again() -> None:
+def test_replacements_are_not_substituted_again() -> None:
     one, two = RANGES[1:3]
     assert reindex(add(one, scale(two, 10)), {one: two, two: one}) is add(two, scale(one, 10))
 
 
-def test_what_does_not_depend_on_an_axis_stays_the_same_node() -> None:
+def test_values_independent_of_an_axis_stay_the_same_node() -> None:
     load = memory(5).index(RANGES[3]).load()
     assert reindex(load, {ROWS: COLUMNS}) is load
     number = const(2.0, dtypes.float32)

@@ -23,7 +23,7 @@ def value(*shape):
         st.lists(st.sampled_from([0, 1, 1, 3, 4]), max_size=4).map(tuple), min_size=1, max_size=3
     )
 )
-def test_broadcasting_is_numpys(shapes):
+def test_broadcasting_equals_numpy(shapes):
     try:
         expected = np.broadcast_shapes(*shapes)
     except ValueError:

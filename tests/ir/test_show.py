@@ -60,7 +60,7 @@ def test_nodes_are_indented_by_two_per_level_and_named_in_order_of_appearance():
     ],
     ids=lambda node: f"{node.op.name}-{node.dtype.alias}",
 )
-def test_reading_what_was_printed_gives_the_same_node(node):
+def test_parsing_a_printed_node_gives_the_same_node(node):
     assert read(show(node)) is node
     assert read(listing(node.toposort())) is node
 

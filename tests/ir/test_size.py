@@ -15,7 +15,7 @@ def test_as_an_int_a_size_is_its_largest_value() -> None:
     assert ((n + m).vmin, (n + m).vmax) == (1, 13)
 
 
-def test_what_cancels_leaves_a_plain_int() -> None:
+def test_terms_that_cancel_leave_an_int() -> None:
     assert type(n + 2 - n) is int and n + 2 - n == 2
     assert type(n - n) is int and n - n == 0
     assert (n * 6) // 3 == n * 2
@@ -81,7 +81,7 @@ def test_bounds_must_be_in_order(low: int, high: int) -> None:
         variable_size("k", low, high)
 
 
-def test_evaluation_is_pythons() -> None:
+def test_evaluation_equals_python() -> None:
     for value in range(1, 10):
         for expression, wanted in (((n * 7) // 3, value * 7 // 3), ((n + 5) % 4, (value + 5) % 4)):
             assert isinstance(expression, Size)

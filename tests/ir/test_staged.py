@@ -51,7 +51,7 @@ def test_carried_loops_do_not_accumulate() -> None:
     assert carried_loops(inside) == (STEPS,) and accumulated_loops(inside) == ()
 
 
-def test_only_scratch_knows_what_came_before() -> None:
+def test_only_carried_scratch_has_earlier_values() -> None:
     check((kept(scanned(STEPS, Exclusive(Ops.MAX))),), "kernel")
     with pytest.raises(AssertionError, match="carried in scratch"):
         check((kept(scanned(ROWS, Exclusive(Ops.MAX))),), "kernel")

@@ -36,13 +36,13 @@ def _steps(at: dict[UOp, int], axis: UOp) -> list[dict[UOp, int]]:
     return [at, {**at, axis: at[axis] + 1}]
 
 
-def test_what_moves_unevenly_has_no_stride() -> None:
+def test_nonlinear_indices_have_no_stride() -> None:
     index = memory(8).index(floordiv(add(ROWS, COLUMNS), 2))
     assert stride(index, ROWS) is None
     assert stride(index, RANGES[0]) == 0
 
 
-def test_what_is_stored_and_staged_lies_as_its_buffer_does() -> None:
+def test_stores_and_stages_have_the_strides_of_their_buffer() -> None:
     store = UOp(Ops.STORE, dtypes.void, (memory(4, 5).index(ROWS, COLUMNS), ONE, ROWS, COLUMNS))
     stage = UOp(Ops.STAGE, ONE.dtype, (ONE, COLUMNS, ROWS, ROWS, COLUMNS), (5, 4))
     assert strides_of(store) == (5, 1) and strides_of(stage) == (4, 1)

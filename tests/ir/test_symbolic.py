@@ -21,7 +21,7 @@ LETTERS = "abcdefghijk"
 n, m = Variable("n", 1, 10).bind(3), Variable("m", 0, 4).bind(2)
 
 
-def test_it_is_no_int_and_shapes_show_it() -> None:
+def test_a_symbolic_size_is_no_int_and_is_shown_in_shapes() -> None:
     assert not isinstance(n, int) and type(n) is SymbolicInt
     x = Tensor.ones(10, 2)[:n]
     assert type(x.shape[0]) is SymbolicInt and x.shape == (n, 2) and x.size(0) == n
@@ -46,14 +46,14 @@ WHOLE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_whole_number_arithmetic_stays_symbolic(name: str) -> None:
+def test_int_arithmetic_stays_symbolic(name: str) -> None:
     for value in range(1, 11):
         found, wanted = WHOLE[name](Variable("n", 1, 10).bind(value)), WHOLE[name](value)
         assert int(found) == wanted and not isinstance(found, Size)
 
 
 @given(st.integers(1, 10), st.integers(0, 4), st.integers(-3, 3), st.integers(1, 5))
-def test_expressions_have_pythons_values(a: int, b: int, c: int, d: int) -> None:
+def test_expressions_have_the_values_of_python(a: int, b: int, c: int, d: int) -> None:
     one, two = Variable("n", 1, 10).bind(a), Variable("m", 0, 4).bind(b)
     assert int((one * c + two - d) // d) == (a * c + b - d) // d
     assert int((one * two + c) % d) == (a * b + c) % d
@@ -70,7 +70,7 @@ LOOKS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", LOOKS)
-def test_what_needs_the_value_reads_it(name: str) -> None:
+def test_conversions_read_the_value(name: str) -> None:
     for value in (1, 4, 10):
         assert LOOKS[name](Variable("n", 1, 10).bind(value)) == LOOKS[name](value)
     with pytest.raises(ShapeError, match="n has no value"):
@@ -85,12 +85,12 @@ def test_what_needs_the_value_reads_it(name: str) -> None:
         lambda n: n // 2.0, lambda n: n % 0.5, lambda n: n + np.float32(1), lambda n: n**0.5,
     ],
 )  # fmt: skip
-def test_arithmetic_that_leaves_the_whole_numbers_is_refused(compute: Any) -> None:
+def test_arithmetic_with_fractional_results_is_refused(compute: Any) -> None:
     with pytest.raises(ShapeError, match=r"no whole number(.|\n)*Tensor\(n\) is a tensor"):
         compute(n)
 
 
-def test_division_by_what_is_known_only_at_launch_is_refused() -> None:
+def test_division_by_a_symbolic_size_is_refused() -> None:
     for compute in (lambda: 7 // n, lambda: 7 % n, lambda: n // (n + 1), lambda: divmod(7, n)):
         with pytest.raises(ShapeError, match="cannot divide"):
             compute()

@@ -56,7 +56,7 @@ def test_unreferenced_nodes_are_freed():
     assert len(NODES) <= before
 
 
-def test_an_expression_whose_value_is_noted_is_another_node_when_written_again():
+def test_an_equal_expression_of_a_realized_node_is_a_new_node():
     x = variable("noted", 0, 1)
     node, held = x * 12_345, const(0)
     set_realized(node, held)
@@ -68,7 +68,7 @@ def test_an_expression_whose_value_is_noted_is_another_node_when_written_again()
     assert x * 12_345 is again  # the end of the first does not take the second away
 
 
-def test_constants_take_no_notes():
+def test_constants_are_never_marked_as_realized():
     two = const(2)
     set_realized(two, const(0))
     assert two.realized is None

@@ -24,7 +24,7 @@ def test_a_move_is_never_changed() -> None:
         Opt(OptOps.TILE, 1, 8).axis = 2
 
 
-def test_every_move_says_what_it_is_for() -> None:
+def test_every_move_is_documented() -> None:
     assert all(len(op.value) > 10 for op in OptOps)
     assert len({op.value for op in OptOps}) == len(OptOps)
 

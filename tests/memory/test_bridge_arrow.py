@@ -32,7 +32,7 @@ class OnlyArrow:
 
 
 @pytest.mark.parametrize("kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"])
-def test_a_column_goes_out_and_comes_in(kind: str) -> None:
+def test_a_column_round_trips(kind: str) -> None:
     array = np.arange(5).astype(kind)
     column = OnlyArrow(array)
     with get(column) as view:

@@ -119,7 +119,7 @@ def test_every_byte_of_a_file_is_allocated_on_disk(tmp_path: Path) -> None:
     assert path.stat().st_blocks * 512 >= 1 << 20
 
 
-def test_systems_that_cannot_reserve_space_go_on(
+def test_systems_that_cannot_reserve_space_are_supported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unsupported(*_: object) -> None:

@@ -112,7 +112,7 @@ def test_items_of_an_unexplained_size_have_only_addresses() -> None:
                 view[1]
 
 
-def test_the_longs_of_ctypes_are_as_long_as_they_are() -> None:
+def test_the_sizes_of_ctypes_longs_are_native() -> None:
     for kind in (ctypes.c_long, ctypes.c_ulong, ctypes.c_longlong, ctypes.c_short):
         numbers = (kind * 3)(1, 2, 3)
         with get(numbers) as view:
@@ -223,7 +223,7 @@ def test_a_release_that_fails_can_be_tried_again() -> None:
 
 
 @given(st.lists(st.integers(0, 3), max_size=4).map(tuple), st.data())
-def test_python_sees_what_numpy_sees(shape: tuple[int, ...], data: st.DataObject) -> None:
+def test_memoryview_and_numpy_agree(shape: tuple[int, ...], data: st.DataObject) -> None:
     array = np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
     array = array.transpose(data.draw(st.permutations(range(len(shape)))))
     steps = [data.draw(st.sampled_from([1, -1, 2])) for _ in shape]

@@ -27,7 +27,7 @@ def test_allocating_twice_is_an_error() -> None:
         storage.allocate()
 
 
-def test_bytes_go_in_and_come_out() -> None:
+def test_bytes_round_trip() -> None:
     storage = Storage("CPU", 4, dtypes.uint8).copyin(memoryview(b"wxyz"))
     out = bytearray(4)
     storage.copyout(memoryview(out))

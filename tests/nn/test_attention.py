@@ -12,7 +12,7 @@ from glassgrad.nn import MultiHeadAttention
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_attention_to_itself_is_pytorchs(bias: bool) -> None:
+def test_self_attention_equals_pytorch(bias: bool) -> None:
     from support.references.torch_layers import torch, with_weights_of
 
     theirs = torch.nn.MultiheadAttention(8, 2, bias=bias, batch_first=True)
@@ -28,7 +28,7 @@ def test_attention_to_itself_is_pytorchs(bias: bool) -> None:
     assert_allclose(ours(Tensor(x), attn_mask=mask).numpy(), causal, atol=1e-6)
 
 
-def test_attention_to_others_is_pytorchs() -> None:
+def test_cross_attention_equals_pytorch() -> None:
     from support.references.torch_layers import torch, with_weights_of
 
     theirs = torch.nn.MultiheadAttention(8, 4, batch_first=True)
@@ -39,7 +39,7 @@ def test_attention_to_others_is_pytorchs() -> None:
     assert_allclose(ours(*map(Tensor, arrays)).numpy(), wanted, atol=1e-6)
 
 
-def test_there_may_be_no_batch() -> None:
+def test_attention_without_a_batch_axis() -> None:
     layer = MultiHeadAttention(8, 4)
     x, y = Tensor.rand(3, 8).realize(), Tensor.rand(6, 8).realize()
     assert_allclose(layer(x).numpy(), layer(x.unsqueeze(0)).numpy()[0], atol=1e-6)
@@ -57,7 +57,7 @@ def test_heads_must_divide_the_width() -> None:
         MultiHeadAttention(8, 3)
 
 
-def test_attention_is_its_definition() -> None:
+def test_attention_equals_its_definition() -> None:
     random = np.random.default_rng(0)
     x, layer = random.standard_normal((2, 5, 6)), MultiHeadAttention(6, 3)
     weight, out = layer.in_proj_weight.numpy(), layer.out_proj.weight.numpy()

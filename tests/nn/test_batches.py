@@ -23,7 +23,7 @@ def test_every_sample_is_in_one_batch(
     assert [len(batch) for batch in whole] == [size] * (count // size)
 
 
-def test_epochs_and_seeds_have_orders_of_their_own() -> None:
+def test_every_epoch_and_seed_has_its_own_order() -> None:
     orders = {
         (seed, epoch): tuple(np.concatenate(batch_indices(50, 8, (seed, epoch))))
         for seed in (0, 1)
@@ -34,7 +34,7 @@ def test_epochs_and_seeds_have_orders_of_their_own() -> None:
     assert np.concatenate(batch_indices(50, 8)).tolist() == list(range(50))
 
 
-def test_samples_of_one_length_come_together() -> None:
+def test_samples_of_similar_length_share_batches() -> None:
     lengths = np.random.default_rng(0).integers(1, 1000, 2000)
     batches = batch_indices(2000, 10, (0, 0), lengths=lengths.tolist())
     spread = np.mean([np.ptp(lengths[batch]) for batch in batches])

@@ -23,7 +23,7 @@ def start(folder: Path, steps: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def test_a_run_that_is_killed_goes_on_bit_for_bit(tmp_path: Path) -> None:
+def test_a_killed_run_resumes_bit_for_bit(tmp_path: Path) -> None:
     """Killed after step 17, it goes on from the checkpoint of step 15."""
     with start(tmp_path / "whole", 28) as whole:
         wanted, _ = whole.communicate(timeout=120)
@@ -44,7 +44,7 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(tmp_path: Path) -> None:
     assert found.splitlines()[-1] == wanted.splitlines()[-1]
 
 
-def test_parts_return_to_where_they_were(tmp_path: Path) -> None:
+def test_parts_are_restored(tmp_path: Path) -> None:
     w = Tensor([1.0, 2.0])
     optimizer = Adam([w], lr=0.1)
     saved = Checkpoints(tmp_path, model={"w": w}, optimizer=optimizer)
@@ -66,7 +66,7 @@ def test_parts_return_to_where_they_were(tmp_path: Path) -> None:
     assert saved.notes() == {"loss": 2.5}
 
 
-def test_only_the_last_ones_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
     saved = Checkpoints(tmp_path, keep=2, model=[Tensor([1.0])])
     (tmp_path / ".part-killed").touch()
     (tmp_path / "step-notes.txt").touch()
@@ -80,7 +80,7 @@ def test_only_the_last_ones_are_kept(tmp_path: Path) -> None:
     assert saved.newest() == tmp_path / "step-00000009.safetensors"
 
 
-def test_a_run_that_was_not_resumed_leaves_another_one_alone(tmp_path: Path) -> None:
+def test_a_new_run_keeps_the_checkpoints_of_another(tmp_path: Path) -> None:
     Checkpoints(tmp_path, model=[Tensor([1.0])]).save(7)
     other = Checkpoints(tmp_path, model=[Tensor([2.0])])
     with pytest.raises(FormatError, match="holds another run's checkpoint, of step 7"):
@@ -105,7 +105,7 @@ def test_an_earlier_checkpoint_can_be_chosen(tmp_path: Path) -> None:
     assert (saved.resume(), w.item()) == (2, 2.0)
 
 
-def test_what_is_no_checkpoint_of_this_model_is_refused(tmp_path: Path) -> None:
+def test_checkpoints_of_other_models_are_refused(tmp_path: Path) -> None:
     Checkpoints(tmp_path, model=[Tensor([1.0])]).save(1)
     with pytest.raises(FormatError, match=r"missing: model.1; .*model.0 is \(1,\) instead of"):
         Checkpoints(tmp_path, model=[Tensor([1.0, 2.0]), Tensor([1])]).resume()
@@ -116,13 +116,13 @@ def test_what_is_no_checkpoint_of_this_model_is_refused(tmp_path: Path) -> None:
         Checkpoints(tmp_path, keep=0)
 
 
-def test_without_a_checkpoint_a_run_begins_at_0(tmp_path: Path) -> None:
+def test_without_a_checkpoint_a_run_starts_at_step_0(tmp_path: Path) -> None:
     saved = Checkpoints(tmp_path / "none", model=[Tensor([1.0])])
     assert (saved.resume(), saved.notes(), saved.newest()) == (0, None, None)
 
 
 @pytest.mark.parametrize("step", [-1, 1.5, "3", None, True])
-def test_a_step_that_is_none_is_refused_and_removes_nothing(tmp_path: Path, step: Any) -> None:
+def test_an_invalid_step_is_refused_and_removes_nothing(tmp_path: Path, step: Any) -> None:
     saved = Checkpoints(tmp_path, model={"w": Tensor([1.0])})
     saved.save(2)
     with pytest.raises(ValueError, match="step must be an int of at least 0"):
@@ -144,7 +144,7 @@ def test_a_damaged_checkpoint_names_an_earlier_one(tmp_path: Path) -> None:
     assert (saved.resume(), w.tolist()) == (1, [1.0])
 
 
-def test_other_parts_than_were_saved_are_told(tmp_path: Path) -> None:
+def test_parts_that_differ_from_the_saved_ones_are_named(tmp_path: Path) -> None:
     saved = Checkpoints(tmp_path, model={"w": Tensor([1.0])})
     saved.save(1)
     saved.save(2)  # an older one would not fit either

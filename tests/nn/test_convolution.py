@@ -26,7 +26,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_convolution_is_pytorchs(axes: int, options: dict[str, Any]) -> None:
+def test_convolution_equals_pytorch(axes: int, options: dict[str, Any]) -> None:
     from support.references.torch_layers import check_layer, torch
 
     name = f"Conv{axes}d"
@@ -40,7 +40,7 @@ def test_convolution_is_pytorchs(axes: int, options: dict[str, Any]) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_transposed_convolution_is_pytorchs(axes: int, options: dict[str, Any]) -> None:
+def test_transposed_convolution_equals_pytorch(axes: int, options: dict[str, Any]) -> None:
     from support.references.torch_layers import check_layer, torch
 
     name = f"ConvTranspose{axes}d"
@@ -56,7 +56,7 @@ def test_an_even_kernel_keeps_the_size_too() -> None:
     check_layer(*pair, (1, 2, 5, 6))
 
 
-def test_a_convolution_begins_as_wide_as_pytorchs() -> None:
+def test_convolution_weights_are_initialized_as_in_pytorch() -> None:
     Tensor.manual_seed(0)
     plain, turned = nn.Conv2d(64, 32, 3).weight, nn.ConvTranspose2d(64, 32, 3).weight
     assert np.abs(plain.numpy()).max() == pytest.approx((64 * 9) ** -0.5, rel=1e-2)
@@ -74,7 +74,7 @@ def test_values_that_do_not_fit_are_refused() -> None:
         nn.ConvTranspose2d(3, 4, 1, padding="same")  # type: ignore[arg-type]
 
 
-def test_convolutions_are_their_definitions() -> None:
+def test_convolutions_equal_their_definitions() -> None:
     """A sum of products around every place, and for the transpose the other way round."""
     x = np.random.default_rng(0).standard_normal((1, 2, 5, 6))
     layer, turned = nn.Conv2d(2, 3, (2, 3)), nn.ConvTranspose2d(2, 3, (2, 3), bias=False)
@@ -98,6 +98,6 @@ def test_unequal_paddings_are_filled_with_the_image() -> None:
     check_layer(*pair, (1, 2, 5, 6))
 
 
-def test_an_unknown_way_to_pad_is_refused() -> None:
+def test_an_unknown_padding_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="padding_mode is one of"):
         nn.Conv2d(2, 3, 3, padding=1, padding_mode="mirror")

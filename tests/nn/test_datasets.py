@@ -75,7 +75,7 @@ def test_without_a_network_the_error_says_so(
 @pytest.mark.parametrize(
     "bad", [b"", b"\0\0\7\1", b"\0\0\x08\x02\0\0\0", idx(images(2))[:-1], idx(images(2)) + b"1"]
 )
-def test_what_is_not_mnists_format_is_refused(bad: bytes, tmp_path: Path) -> None:
+def test_files_of_other_formats_are_refused(bad: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(bad)
     with pytest.raises(FormatError):

@@ -12,7 +12,7 @@ from glassgrad.tensor.lazy.deferred import expand_deferred
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_linear_is_pytorchs(bias: bool) -> None:
+def test_linear_equals_pytorch(bias: bool) -> None:
     from support.references.torch_layers import check_layer, torch
 
     check_layer(torch.nn.Linear(5, 3, bias=bias), Linear(5, 3, bias=bias), (2, 4, 5))
@@ -28,7 +28,7 @@ def test_linear_multiplies_and_adds() -> None:
     assert found.uop is wanted.uop
 
 
-def test_linear_begins_as_wide_as_pytorchs() -> None:
+def test_linear_weights_are_initialized_as_in_pytorch() -> None:
     Tensor.manual_seed(0)
     weight = Linear(400, 500).weight.numpy()
     assert np.abs(weight).max() == pytest.approx(1 / 20, rel=1e-3)
@@ -51,7 +51,7 @@ def test_embedding_gives_rows_and_adds_up_their_gradients() -> None:
 
 
 @pytest.mark.parametrize("padding", [2, -1])
-def test_a_row_for_padding_is_pytorchs(padding: int) -> None:
+def test_the_padding_row_equals_pytorch(padding: int) -> None:
     from support.references.torch_layers import torch, with_weights_of
 
     theirs = torch.nn.Embedding(5, 3, padding_idx=padding)
@@ -68,13 +68,13 @@ def test_a_row_for_padding_is_pytorchs(padding: int) -> None:
     np.testing.assert_allclose(ours.weight.grad.numpy(), theirs.weight.grad.numpy(), rtol=1e-6)
 
 
-def test_a_row_for_padding_must_be_there() -> None:
+def test_an_invalid_padding_row_is_refused() -> None:
     with pytest.raises(IndexError, match="padding_idx 5 is out of range"):
         Embedding(5, 3, padding_idx=5)
 
 
 @pytest.mark.parametrize("row", [-1, -100, 5])
-def test_rows_that_are_not_there_are_refused(row: int) -> None:
+def test_rows_out_of_range_are_refused(row: int) -> None:
     layer = Embedding(5, 2)
     for rows in (Tensor([0, row]), Tensor([1, row + 1]) - 1):
         with pytest.raises(IndexError, match=f"index {row} is out of range for axis 0 of size 5"):
@@ -86,7 +86,7 @@ def test_rows_are_ints() -> None:
         Embedding(5, 2)(Tensor([1.0]))
 
 
-def test_embedding_begins_normal() -> None:
+def test_embedding_weights_are_normal() -> None:
     Tensor.manual_seed(0)
     weight = Embedding(300, 200).weight.numpy()
     assert abs(weight.mean()) < 0.02

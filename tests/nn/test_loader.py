@@ -54,7 +54,7 @@ def test_epochs_differ_and_a_new_loader_repeats_them() -> None:
     assert len(set(map(tuple, first))) == 3
 
 
-def test_the_thread_ends_when_the_loop_is_left() -> None:
+def test_the_thread_ends_with_the_loop() -> None:
     for _ in Loader(Y, batch_size=1):
         assert threads() == ["loader"]
         break
@@ -67,7 +67,7 @@ def test_the_thread_ends_when_the_loop_is_left() -> None:
     assert not threads()
 
 
-def test_what_fails_in_the_thread_is_raised_in_the_loop() -> None:
+def test_an_error_in_the_thread_is_raised_in_the_loop() -> None:
     class Broken:
         def __len__(self) -> int:
             return 4
@@ -95,7 +95,7 @@ def test_rows_of_several_dtypes_lose_nothing() -> None:
     assert found.dtype is dtypes.float32
 
 
-def test_numbers_of_pythons_have_the_dtypes_that_tensors_of_them_have() -> None:
+def test_python_numbers_get_default_dtypes() -> None:
     def dtype_of(data: Any) -> Any:
         return next(iter(Loader(data))).dtype
 
@@ -112,7 +112,7 @@ def test_numbers_of_pythons_have_the_dtypes_that_tensors_of_them_have() -> None:
     [(x for x in [1]), itertools.count(), None, np.float32(1), "abc", {1: 2}, {1, 2}],
     ids=lambda data: type(data).__name__,
 )
-def test_what_has_no_samples_is_refused(data: Any) -> None:
+def test_data_without_samples_is_refused(data: Any) -> None:
     with pytest.raises(ShapeError, match=f"cannot load batches from a {type(data).__name__}"):
         Loader(data)
 
@@ -127,7 +127,7 @@ def test_batches_by_length_need_little_padding() -> None:
     assert sum(map(len, data)) <= sizes[True] < 0.6 * sizes[False]
 
 
-def test_a_loader_goes_on_where_another_one_was() -> None:
+def test_a_loader_continues_at_the_position_of_another() -> None:
     first, second = (Loader(Y, batch_size=3, seed=1) for _ in range(2))
     list(first)
     rest = []
@@ -148,7 +148,7 @@ def test_the_end_of_an_epoch_is_the_beginning_of_the_next() -> None:
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
-def test_a_loop_that_is_left_early_leaves_the_next_one_whole(prefetch: int) -> None:
+def test_a_loop_that_ends_early_does_not_shorten_the_next(prefetch: int) -> None:
     first, second = (list(map(Tensor.tolist, one)) for one in epochs(2))
     loader = Loader(Y, batch_size=3, seed=1, prefetch=prefetch)
     assert next(iter(loader)).tolist() == first[0]
@@ -160,7 +160,7 @@ def epochs(count: int) -> list[list[Tensor]]:
     return [list(loader) for _ in range(count)]
 
 
-def test_loops_over_one_loader_do_not_disturb_each_other() -> None:
+def test_loops_over_one_loader_are_independent() -> None:
     outer, *inner = ([x.tolist() for x in one] for one in epochs(5))
     loader = Loader(Y, batch_size=3, seed=1)
     found = [(x.tolist(), [y.tolist() for y in loader]) for x in loader]
@@ -170,7 +170,7 @@ def test_loops_over_one_loader_do_not_disturb_each_other() -> None:
     assert pairs == list(zip(outer, inner[0], strict=True))
 
 
-def test_what_is_noted_is_the_place_of_the_newest_loop_also_if_it_was_left() -> None:
+def test_position_is_that_of_the_newest_loop_even_if_it_ended() -> None:
     first, _ = epochs(2)
     loader = Loader(Y, batch_size=3, seed=1)
     for number, _ in enumerate(loader):
@@ -183,7 +183,7 @@ def test_what_is_noted_is_the_place_of_the_newest_loop_also_if_it_was_left() -> 
     assert again.position() == {"epoch": 1, "place": 0}
 
 
-def test_a_loop_that_is_left_at_the_last_batch_has_ended_the_epoch() -> None:
+def test_breaking_at_the_last_batch_ends_the_epoch() -> None:
     loader = Loader(Y, batch_size=len(Y), seed=1)
     first = next(iter(loader)).tolist()
     assert loader.position() == {"epoch": 1, "place": 0}

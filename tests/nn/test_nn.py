@@ -10,12 +10,12 @@ import pytest
 from glassgrad import nn
 
 
-def test_every_layer_is_listed_and_there() -> None:
+def test_every_layer_is_listed_and_exists() -> None:
     listed = {name for name, value in vars(nn).items() if isinstance(value, type)}
     assert listed - {"ModuleType"} == set(nn.__all__)
 
 
-def test_modules_are_loaded_when_they_are_asked_for() -> None:
+def test_modules_are_imported_on_first_use() -> None:
     code = (
         "import sys; from glassgrad import nn; "
         "assert 'glassgrad.nn.optim' not in sys.modules; "

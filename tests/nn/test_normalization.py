@@ -24,7 +24,7 @@ def perturbed(theirs: Any) -> Any:
 
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("shape", [4, (3, 4)], ids=str)
-def test_layernorm_is_pytorchs(shape: Any, affine: bool) -> None:
+def test_layernorm_equals_pytorch(shape: Any, affine: bool) -> None:
     from support.references.torch_layers import check_layer, torch
 
     theirs = torch.nn.LayerNorm(shape, elementwise_affine=affine)
@@ -32,21 +32,21 @@ def test_layernorm_is_pytorchs(shape: Any, affine: bool) -> None:
 
 
 @pytest.mark.parametrize("affine", [True, False])
-def test_groupnorm_is_pytorchs(affine: bool) -> None:
+def test_groupnorm_equals_pytorch(affine: bool) -> None:
     from support.references.torch_layers import check_layer, torch
 
     theirs = torch.nn.GroupNorm(2, 6, affine=affine)
     check_layer(perturbed(theirs), nn.GroupNorm(2, 6, affine=affine), (2, 6, 3, 4))
 
 
-def test_instancenorm_is_pytorchs() -> None:
+def test_instancenorm_equals_pytorch() -> None:
     from support.references.torch_layers import check_layer, torch
 
     theirs = torch.nn.InstanceNorm2d(3, affine=True)
     check_layer(perturbed(theirs), nn.InstanceNorm(3), (2, 3, 4, 5), rtol=1e-4)
 
 
-def test_rmsnorm_is_pytorchs() -> None:
+def test_rmsnorm_equals_pytorch() -> None:
     from support.references.torch_layers import check_layer, torch
 
     check_layer(perturbed(torch.nn.RMSNorm(6, eps=1e-6)), nn.RMSNorm(6), (2, 5, 6))
@@ -65,7 +65,7 @@ def test_layernorm2d_normalises_channels() -> None:
     np.testing.assert_allclose(nn.LayerNorm2d(3)(Tensor(x)).numpy(), wanted, atol=1e-5)
 
 
-def test_batchnorm_in_training_is_pytorchs() -> None:
+def test_batchnorm_in_training_equals_pytorch() -> None:
     from support.references.torch_layers import check_layer, torch
 
     theirs, ours = perturbed(torch.nn.BatchNorm2d(3)), nn.BatchNorm(3)
@@ -77,7 +77,7 @@ def test_batchnorm_in_training_is_pytorchs() -> None:
     assert ours.num_batches_tracked.item() == 1
 
 
-def test_batchnorm_outside_of_training_uses_the_running_statistics() -> None:
+def test_batchnorm_in_evaluation_uses_the_running_statistics() -> None:
     from support.references.torch_layers import check_layer, torch
 
     theirs = perturbed(torch.nn.BatchNorm2d(3)).eval()
@@ -141,7 +141,7 @@ def test_values_that_do_not_fit_are_refused() -> None:
         nn.GroupNorm(3, 4)
 
 
-def test_norms_are_their_definitions() -> None:
+def test_norms_equal_their_definitions() -> None:
     x = np.random.default_rng(0).standard_normal((2, 6, 3, 4))
 
     def normal(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:

@@ -25,7 +25,7 @@ class Shown:
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_an_lstm_cell_is_pytorchs(bias: bool) -> None:
+def test_an_lstm_cell_equals_pytorch(bias: bool) -> None:
     from support.references.torch_layers import check_layer, torch
 
     theirs = Shown(torch.nn.LSTMCell(3, 4, bias=bias), lambda h, c: torch.cat((h, c), 1))
@@ -42,13 +42,13 @@ def test_an_lstm_cell_is_pytorchs(bias: bool) -> None:
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_gru_cell_is_pytorchs(bias: bool) -> None:
+def test_a_gru_cell_equals_pytorch(bias: bool) -> None:
     from support.references.torch_layers import check_layer, torch
 
     check_layer(torch.nn.GRUCell(3, 4, bias=bias), GRUCell(3, 4, bias=bias), (2, 3), (2, 4))
 
 
-def test_cells_begin_with_nothing_remembered() -> None:
+def test_the_initial_state_of_cells_is_zero() -> None:
     x = Tensor(np.ones((2, 3), np.float32))
     nothing = Tensor.zeros(2, 4)
     lstm, gru = LSTMCell(3, 4), GRUCell(3, 4)
@@ -65,7 +65,7 @@ def values_of(cell: Any) -> list[np.ndarray]:
     return [getattr(cell, name).numpy().astype(np.float64) for name in names]
 
 
-def test_an_lstm_cell_is_its_definition() -> None:
+def test_an_lstm_cell_equals_its_definition() -> None:
     random = np.random.default_rng(0)
     x, h, c = (random.standard_normal(shape) for shape in ((2, 3), (2, 4), (2, 4)))
     cell = LSTMCell(3, 4)
@@ -78,7 +78,7 @@ def test_an_lstm_cell_is_its_definition() -> None:
     np.testing.assert_allclose(found_h.numpy(), sigmoid(o) * np.tanh(wanted_c), rtol=1e-6)
 
 
-def test_a_gru_cell_is_its_definition() -> None:
+def test_a_gru_cell_equals_its_definition() -> None:
     random = np.random.default_rng(0)
     x, h = random.standard_normal((2, 3)), random.standard_normal((2, 4))
     cell = GRUCell(3, 4)

@@ -212,7 +212,7 @@ def given(**changed: Any) -> dict[str, Tensor]:
     return {**found, **{name.replace("__", "."): tensor for name, tensor in changed.items()}}
 
 
-def test_a_model_gets_the_values_of_another() -> None:
+def test_load_state_dict_copies_the_values_of_another_model() -> None:
     model, others = Model(), given()
     assert len(load_state_dict(model, others)) == 6
     for name, tensor in get_state_dict(model).items():
@@ -221,7 +221,7 @@ def test_a_model_gets_the_values_of_another() -> None:
     assert not model.steps.is_param
 
 
-def test_a_captured_function_goes_on_with_what_was_loaded() -> None:
+def test_a_captured_function_uses_loaded_values() -> None:
     layer = Linear(2, 1, bias=False)
     layer.weight.realize()
     call = TinyJit(lambda x: layer(x))
@@ -247,7 +247,7 @@ def test_single_numbers_may_have_an_axis() -> None:
     assert norm.num_batches_tracked.item() == 7
 
 
-def test_what_does_not_fit_is_listed() -> None:
+def test_mismatches_are_listed() -> None:
     wrong = given(extra__more=Tensor([1]), scale=Tensor([1.0, 2.0]))
     del wrong["layers.1.weight"]
     with pytest.raises(FormatError) as error:
@@ -263,7 +263,7 @@ def test_long_lists_are_cut() -> None:
         load_state_dict({}, {f"a{number}": Tensor([1]) for number in range(20)})
 
 
-def test_what_fits_is_loaded_if_asked_for() -> None:
+def test_strict_false_loads_what_matches() -> None:
     model, wrong = Model(), given(extra__more=Tensor([1]), scale=Tensor([1.0, 2.0]))
     with pytest.warns(UserWarning, match="not loaded: unexpected: extra.more; of another shape"):
         loaded = load_state_dict(model, wrong, strict=False, consume=True)
@@ -273,7 +273,7 @@ def test_what_fits_is_loaded_if_asked_for() -> None:
     load_state_dict(model, wrong, strict=False, verbose=False)
 
 
-def test_weights_of_a_file_are_used_where_they_lie(tmp_path: Any) -> None:
+def test_weights_of_a_file_are_used_without_a_copy(tmp_path: Any) -> None:
     path = tmp_path / "w.safetensors"
     layer = Linear(64, 64)
     safe_save(get_state_dict(layer), path)
@@ -330,7 +330,7 @@ def test_arrays_are_loaded_as_tensors_are() -> None:
     assert layer.weight.dtype.name == "float32"
 
 
-def test_tensors_of_pytorchs_are_loaded() -> None:
+def test_tensors_of_pytorch_are_loaded() -> None:
     torch = oracle("torch")
     theirs, layer = torch.nn.Linear(2, 3), Linear(2, 3)
     load_state_dict(layer, theirs.state_dict())
@@ -341,9 +341,7 @@ def test_tensors_of_pytorchs_are_loaded() -> None:
 
 @pytest.mark.parametrize("is_tensor", [False, True])
 @pytest.mark.parametrize("is_computed", [False, True])
-def test_training_leaves_the_arrays_alone_that_were_loaded(
-    is_tensor: bool, is_computed: bool
-) -> None:
+def test_training_does_not_change_loaded_arrays(is_tensor: bool, is_computed: bool) -> None:
     arrays = {"weight": np.ones((1, 2), np.float32), "bias": np.zeros(1, np.float32)}
     layer = Linear(2, 1)
     if is_computed:
@@ -361,7 +359,7 @@ def test_training_leaves_the_arrays_alone_that_were_loaded(
     assert arrays["bias"].tolist() == [0.0]
 
 
-def test_values_that_are_no_arrays_are_told() -> None:
+def test_values_that_are_no_arrays_are_named() -> None:
     layer = Linear(2, 1)
     with pytest.raises(FormatError, match=r"weight is a list instead of \(1, 2\)"):
         load_state_dict(layer, {"weight": [[1.0, 2.0]], "bias": Tensor([1.0])})

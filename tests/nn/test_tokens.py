@@ -21,7 +21,7 @@ def test_tokens_are_a_file_that_numpy_reads(vocabulary: int, dtype: type, tmp_pa
     assert found.dtype == dtype
 
 
-def test_windows_overlap_by_the_token_that_is_guessed(tmp_path: Path) -> None:
+def test_windows_overlap_by_the_target_token(tmp_path: Path) -> None:
     write_tokens(tmp_path / "t.npy", [range(10)], 10)
     windows = TokenWindows(tmp_path / "t.npy", 4)
     assert len(windows) == 2
@@ -38,7 +38,7 @@ def test_a_loader_takes_windows(tmp_path: Path) -> None:
     assert all((batch[:, 1:] - batch[:, :-1]).numpy().min() == 1 for batch in batches)
 
 
-def test_what_is_no_token_file_is_refused(tmp_path: Path) -> None:
+def test_other_files_than_token_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.npy"
     with pytest.raises(FormatError, match="not in the vocabulary of size 5"):
         write_tokens(path, [[1, 5]], 5)

@@ -12,7 +12,7 @@ from glassgrad.nn.optim import AdamW, CosineSchedule, clip_grad_norm_
 from glassgrad.nn.state import get_parameters
 
 
-def test_a_tiny_network_learns_its_data_by_heart() -> None:
+def test_a_tiny_network_overfits_its_data() -> None:
     Tensor.manual_seed(0)
     random = np.random.default_rng(0)
     x = Tensor(random.standard_normal((32, 8)).astype(np.float32))
@@ -60,7 +60,7 @@ def test_a_recurrent_network_remembers() -> None:
     assert loss.item() < 0.1
 
 
-def test_digits_are_read_as_97_percent() -> None:
+def test_a_network_classifies_97_percent_of_digits() -> None:
     oracle("sklearn")
     Tensor.manual_seed(0)
     x, y, x_test, y_test = digits()

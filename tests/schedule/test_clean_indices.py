@@ -61,7 +61,7 @@ def test_pad_shrink_and_flip_leave_one_sum_and_one_gate_per_side() -> None:
     assert found == "((i0 * -1) + 514) if ((i0 < 515) & ((i0 * -1) < -2))"
 
 
-def test_what_is_padded_and_cut_away_again_has_no_gate() -> None:
+def test_padding_that_is_cropped_again_has_no_gate() -> None:
     x = memory(512, 64).pad(((2, 3), (1, 1))).shrink(((2, 514), (1, 65)))
     assert loads(x * 2) == ["i0, i1"]
 

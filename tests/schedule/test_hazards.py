@@ -44,7 +44,7 @@ def test_a_read_after_the_write_sees_the_new_contents() -> None:
     right([written, written * 3.0, reduce(written, Ops.MAX, 0)])
 
 
-def test_old_and_new_contents_meet_in_one_expression() -> None:
+def test_old_and_new_contents_in_one_expression() -> None:
     x = leaf(NUMBERS)
     written = assign(x, x * 2.0)
     right([written, written - x])
@@ -80,7 +80,7 @@ def test_two_buffers_are_swapped() -> None:
     right([assign(x, flipped(y, 0, 1)), assign(y, flipped(x, 0))])
 
 
-def test_three_buffers_take_turns() -> None:
+def test_three_buffers_are_rotated() -> None:
     x, y, z = leaf(NUMBERS), leaf(-NUMBERS), leaf(NUMBERS * 7)
     right([assign(x, y), assign(y, z), assign(z, x)])
 

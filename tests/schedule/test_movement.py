@@ -159,7 +159,7 @@ def test_padding_that_is_cut_off_again_leaves_no_condition() -> None:
     assert move(padded, move(cut, axes)[0]) == (axes, ())
 
 
-def test_what_was_moved_is_remembered_until_cleared() -> None:
+def test_moved_indices_are_cached_until_cleared() -> None:
     x = leaf(np.zeros((6, 4)))
     node = UOp(Ops.PERMUTE, x.dtype, (x,), (1, 0))
     axes = places((4, 6))
@@ -170,7 +170,7 @@ def test_what_was_moved_is_remembered_until_cleared() -> None:
     assert not movement._cache
 
 
-def test_the_memory_of_moves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_moves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     movement.clear()
     monkeypatch.setattr(movement, "MAX_CACHED_MOVES", 3)
     for n in range(2, 12):
@@ -198,7 +198,7 @@ def test_gather_reads_at_a_value_of_the_graph_and_says_where_that_is_inside() ->
 
 
 @given(seed=st.integers(0, 10**9))
-def test_a_write_lands_where_the_chain_of_moves_says(seed: int) -> None:
+def test_a_write_follows_the_chain_of_moves(seed: int) -> None:
     rng = Random(seed)
     target = leaf(np.zeros((3, 4, 2)))
     chain, shape = random_chain(rng, target.shape)
@@ -212,7 +212,7 @@ def test_a_write_lands_where_the_chain_of_moves_says(seed: int) -> None:
     np.testing.assert_array_equal(out, evaluate(node))
 
 
-def test_random_gathers_stay_what_they_are() -> None:
+def test_random_gathers_are_correct() -> None:
     """The steps of the fuzzer make gathers too; their axis is the one that is replaced."""
     pool = Pool(Random(1), 40)
     array = np.arange(12.0).reshape(3, 4)

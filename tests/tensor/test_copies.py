@@ -44,7 +44,7 @@ def test_a_write_to_one_does_not_reach_the_other(way: Way) -> None:
 
 
 @every_way
-def test_memory_of_others_is_not_taken_along(way: Way) -> None:
+def test_copies_do_not_share_external_memory(way: Way) -> None:
     theirs = np.ones(3, np.float32)
     y = way(Tensor(theirs))
     y *= 2

@@ -57,5 +57,5 @@ def test_padding_is_written_as_a_condition() -> None:
     assert "data1[i0 + -1] if" in written(memory(8).pad(((1, 1),)) + 1)[-1]
 
 
-def test_a_scan_is_called_running() -> None:
+def test_a_scan_is_written_as_running() -> None:
     assert "running sum over i1 of data1[i0, i1]" in "\n".join(written(memory(4, 64).cumsum(1)))

@@ -77,7 +77,7 @@ def test_gated_lanes_and_variables_are_respected(device: ClangDevice) -> None:
 
 
 @needs_compiler
-def test_compiling_is_announced_and_kept(device: ClangDevice, tmp_path: Path) -> None:
+def test_compiling_is_announced_and_cached(device: ClangDevice, tmp_path: Path) -> None:
     seen: list[Event] = []
     program = elementwise(lambda x: x * 3.25, [F32], F32, 24)
     source = render(program, device.target)

@@ -29,7 +29,9 @@ def test_distributing_work_takes_some_microseconds(pool: Pool) -> None:
     assert 100 < measure_break_even(pool) < 1e9
 
 
-def test_it_is_measured_once(pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_break_even_point_is_measured_once(
+    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     times = iter((33_000.0, 70_000.0))
     monkeypatch.setattr(break_even, "measure_break_even", lambda pool: next(times))
     with Context(CACHE=str(tmp_path)):

@@ -66,7 +66,7 @@ def test_float16_is_native_only_where_no_library_is_needed() -> None:
     assert dtypes.bfloat16 not in with_half.dtypes
 
 
-def test_threads_are_as_many_as_asked_for() -> None:
+def test_the_setting_decides_the_number_of_threads() -> None:
     with Context(THREADS=3):
         assert cpu_target(host()).cores == 3
     assert cpu_target(host()).cores == usable_cores() >= 1

@@ -17,14 +17,14 @@ def facts(folder: Path, text: str) -> tuple[str, ...] | None:
     return machine_facts(str(path))
 
 
-def test_the_clock_does_not_matter_but_features_do(tmp_path: Path) -> None:
+def test_machine_facts_ignore_the_clock_and_include_features(tmp_path: Path) -> None:
     slow = facts(tmp_path, CORE.format(mhz=800, flags="sse avx") * 2)
     fast = facts(tmp_path, CORE.format(mhz=3200, flags="sse avx") * 64)
     other = facts(tmp_path, CORE.format(mhz=3200, flags="sse avx avx2"))
     assert slow is not None and slow == fast != other
 
 
-def test_without_such_a_file_nothing_is_known(tmp_path: Path) -> None:
+def test_without_cpuinfo_there_are_no_facts(tmp_path: Path) -> None:
     assert machine_facts(str(tmp_path / "nothing")) is None
 
 

@@ -130,7 +130,7 @@ def test_other_numbers_shapes_and_layouts_have_other_plans(folder: Path) -> None
         assert not np.signbit((a * 0.0).numpy()).any()
 
 
-def test_in_place_writes_go_where_they_belong(folder: Path) -> None:
+def test_in_place_writes_reach_their_buffers(folder: Path) -> None:
     for _ in range(2):
         cache.clear()
         x = Tensor([1.0, 2.0, 3.0]).realize()

@@ -18,7 +18,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "f.glass"
 
 
-def test_what_is_written_is_read(path: Path) -> None:
+def test_write_and_read_round_trip(path: Path) -> None:
     manifest, parts = read_bundle(path)
     assert manifest == {"name": "f", "numbers": [1, 2]}
     assert {name: bytes(part) for name, part in parts.items()} == PARTS
@@ -28,13 +28,13 @@ def test_no_temporary_files_are_left(path: Path) -> None:
     assert [found.name for found in path.parent.iterdir()] == ["f.glass"]
 
 
-def test_writing_into_a_part_leaves_the_file_alone(path: Path) -> None:
+def test_writes_to_a_loaded_part_do_not_reach_the_file(path: Path) -> None:
     before = path.read_bytes()
     read_bundle(path).parts["one"][:3] = b"xyz"
     assert path.read_bytes() == before
 
 
-def test_every_byte_that_matters_is_checked(path: Path) -> None:
+def test_every_significant_byte_is_checked(path: Path) -> None:
     whole = path.read_bytes()
     manifest_bytes = whole.index(b'"parts"')
     places = [len(MAGIC), HEAD_BYTES - 8, HEAD_BYTES - 1, manifest_bytes, whole.index(b"abcabc")]

@@ -48,6 +48,6 @@ def test_disjoint_lifetimes_share_bytes() -> None:
     assert size == 4096
 
 
-def test_nothing_needs_no_arena() -> None:
+def test_no_temporaries_need_no_arena() -> None:
     assert assign_offsets({}) == ({}, 0)
     assert peak_by_lifetime({}) == 0

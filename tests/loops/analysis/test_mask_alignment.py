@@ -52,7 +52,7 @@ def test_memory_is_not_touched_beyond_its_end_and_scratch_needs_no_condition() -
 @pytest.mark.parametrize(
     ("time", "offset"), [(100, 1), (3 * MASK_ALIGNMENT, 1), (256, 1), (250, 2), (250, 60)]
 )
-def test_rows_that_are_short_or_whole_or_see_the_end_stay(time: int, offset: int) -> None:
+def test_loops_without_masked_steps_at_the_end_are_not_changed(time: int, offset: int) -> None:
     nest = attention(time, offset)
     assert align_masked_loops(nest, nest.outer[-1]) is nest
 
@@ -65,7 +65,7 @@ def test_all_loops_of_odd_rows_end_early() -> None:
     assert len(short) == 5, "scores, their largest, exponentials, their sum, values"
 
 
-def test_a_move_that_leaves_steps_unknown_ends_the_limits() -> None:
+def test_a_move_with_unknown_steps_removes_the_bounds() -> None:
     nest = attention(256)
     nest = apply_opt(nest, Opt(OptOps.ROW_BLOCK, nest.outer[-1].axis, 32), TARGET)
     assert nest.mask_bounds

@@ -41,7 +41,7 @@ def test_rows_come_in_parts_that_divide_them(amount: int) -> None:
         move(column_sums(12, 5), OptOps.ACCUMULATE, 1, amount)
 
 
-def test_what_is_made_of_a_sum_comes_last() -> None:
+def test_the_epilogue_of_a_sum_comes_last() -> None:
     x, bias = numbers(12, 5), numbers(5)
     before = nest_of(reduce(x, Ops.ADD, 0) * 2.0 + bias)
     after = move(before, OptOps.ACCUMULATE, 1, 4)

@@ -246,7 +246,7 @@ def test_scratch_is_written_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -
         ((2, 20, 96, 16), 96, 1),  # what comes
     ],
 )
-def test_gradients_are_numpys_and_the_same_bits_again(
+def test_gradients_equal_numpy_and_are_deterministic(
     shape: tuple[int, ...], ahead: int, behind: int, threads: int
 ) -> None:
     x, places = inputs(shape[-1], *shape), shape[-2]

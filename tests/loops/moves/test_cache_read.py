@@ -40,7 +40,7 @@ def test_a_stage_would_copy_every_window() -> None:
     assert sorted(stage.arg) == [5, 16]
 
 
-def test_zeros_around_are_put_in_where_the_copy_is_made() -> None:
+def test_padding_is_written_when_the_copy_is_made() -> None:
     before = convolution(20, 5, padding=2)
     after = move(before, OptOps.CACHE_READ, 0, slot_of(before, 20))
     (stage,) = binders(after, Ops.STAGE)

@@ -68,7 +68,7 @@ def test_a_correction_term_undoes_flipped_signedness() -> None:
     assert len(binders(direct, Ops.REDUCE)) == 1
 
 
-def test_what_cannot_be_done_says_why() -> None:
+def test_errors_say_why_a_move_is_illegal() -> None:
     bytes_ = nest_of(narrow_product(4, 8, 6, ("int8", "int8"))[0])
     avx2 = machine("AVX2")
     assert "no dot-product instruction" in refused(product(4, 6, 8), OptOps.DOT, 2, 2, avx2)
@@ -105,7 +105,7 @@ def test_products_of_floats_are_not() -> None:
 
 @pytest.mark.parametrize("shape", [(64, 64, 64), (50, 33, 40), (24, 5, 100), (7, 64, 9)])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_this_machine_s_products_of_bytes_are_exact(
+def test_int8_products_on_this_machine_are_exact(
     shape: tuple[int, int, int], pair: tuple[str, str]
 ) -> None:
     tensor, want = narrow_product(*shape, pair)

@@ -32,7 +32,7 @@ def joined_heads() -> Tensor:
     return heads.reshape(16, 144).transpose() @ memory(16, 12)
 
 
-def test_what_was_reshaped_is_read_in_a_row() -> None:
+def test_reshaped_buffers_are_flattened() -> None:
     before = merged(joined_heads())
     nest = flatten_buffer_axes(before)
     assert shapes(before)[1] == (16, 3, 6, 8) and shapes(nest)[1] == (16, 144)

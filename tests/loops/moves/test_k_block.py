@@ -42,7 +42,7 @@ def test_all_results_accumulate_each_k_block() -> None:
         (Opt(OptOps.LANES, 1, 4), "unrolled by UPCAST"),
     ],
 )
-def test_what_cannot_be_done_says_why(opt: Opt, why: str) -> None:
+def test_errors_say_why_a_move_is_illegal(opt: Opt, why: str) -> None:
     with pytest.raises(IllegalMove, match=why):
         apply_opt(product_nest(), opt, TARGET)
 

@@ -190,7 +190,7 @@ def test_scratch_is_written_before_it_is_read() -> None:
 
 
 @pytest.mark.parametrize("amount", [1, 3, 8, 16, 31])
-def test_rows_without_numbers_are_what_they_were(amount: int) -> None:
+def test_fully_masked_rows_are_unchanged(amount: int) -> None:
     rng = np.random.default_rng(amount)
     x = rng.standard_normal((9, 32)).astype(np.float32) * 20
     x[1], x[2, :17], x[3, 5], x[4, 9], x[5] = -np.inf, -np.inf, np.inf, np.nan, -3.4e38
@@ -226,7 +226,7 @@ def test_rows_without_numbers_are_what_they_were(amount: int) -> None:
         ((700, 4099, 16), False),
     ],
 )
-def test_long_rows_are_numpys_and_the_same_bits_again(
+def test_long_rows_equal_numpy_and_are_deterministic(
     shape: tuple[int, ...], is_causal: bool, threads: int
 ) -> None:
     *heads, rows, places, width = shape

@@ -43,7 +43,7 @@ def test_registers_lie_next_to_each_other_in_scratch() -> None:
     same(before, after)
 
 
-def test_of_an_argument_that_is_read_in_two_ways_one_may_be_copied() -> None:
+def test_one_of_two_access_patterns_of_an_argument_can_be_packed() -> None:
     """x @ x.T: rows of the result read it along their own axis, columns along theirs."""
     x = numbers(6, 10)
     left, right = [UOp(Ops.RESHAPE, x.dtype, (x,), shape) for shape in ((6, 1, 10), (1, 6, 10))]
@@ -64,7 +64,7 @@ def test_staging_twice_gives_two_scratches() -> None:
     same(before, after)
 
 
-def test_what_cannot_be_staged_is_said() -> None:
+def test_errors_say_why_a_value_cannot_be_staged() -> None:
     nest = product(6, 8, 10)
     with pytest.raises(IllegalMove, match="kernel writes argument 0"):
         move(nest, OptOps.PACK, 0, 0)

@@ -50,7 +50,7 @@ def counts(size: UOp) -> list[int]:
     return [reindex(size, {place: const(i)}).arg for i in range(place.size)]
 
 
-def test_a_loop_begins_and_ends_where_something_is_seen() -> None:
+def test_a_loop_covers_only_unmasked_steps() -> None:
     before = convolution(9, 3, 1)
     after = move(before, OptOps.SKIP_ZEROS, steps_of(before).axis)
     assert counts(steps_of(after).src[0]) == [2, 3, 3, 3, 3, 3, 3, 3, 2]
@@ -65,7 +65,7 @@ def test_a_tile_runs_the_steps_that_some_pixel_needs() -> None:
     same(before, after)
 
 
-def test_no_step_is_left_where_only_zeros_are_seen() -> None:
+def test_fully_masked_steps_are_removed() -> None:
     before = convolution(2, 3, 4)
     after = move(before, OptOps.SKIP_ZEROS, steps_of(before).axis)
     assert counts(steps_of(after).src[0]) == [0, 0, 1, 2, 2, 1, 0, 0]
@@ -100,7 +100,7 @@ def test_unrolled_steps_are_skipped_one_by_one() -> None:
     assert not [line for line in loads if line.src[0].gate is not None]
 
 
-def test_sums_that_see_everything_are_refused() -> None:
+def test_sums_without_a_mask_are_refused() -> None:
     nest = product(4, 5, 6)
     why = "no step of this axis is known to add only zeros"
     assert refused(nest, OptOps.SKIP_ZEROS, steps_of(nest).axis) == why
@@ -122,7 +122,7 @@ def test_short_rows_are_tiles_that_leave_columns_out() -> None:
 
 @pytest.mark.parametrize("padding", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize(("size", "kernel"), [(7, 3), (5, 2), (14, 3), (12, 5), (3, 3)])
-def test_convolutions_are_right_whatever_is_around(size: int, kernel: int, padding: int) -> None:
+def test_convolutions_with_neighbouring_ops_are_right(size: int, kernel: int, padding: int) -> None:
     rng = np.random.default_rng(size * kernel + padding)
     x = rng.standard_normal((2, 8, size, size)).astype(np.float32)
     w = rng.standard_normal((32, 8, kernel, kernel)).astype(np.float32)

@@ -36,7 +36,7 @@ def test_sums_go_to_scratch_and_a_loop_writes_them() -> None:
     assert outside[0] == outside[1]
 
 
-def test_the_sums_keep_their_registers_and_the_results_take_turns() -> None:
+def test_sums_stay_in_registers_and_results_are_stored_in_a_loop() -> None:
     program = program_of(move(tile(12, 32, 10), OptOps.SPLIT_EPILOGUE, 4, 1))
     assert count(program, Ops.MULACC) == 12
     assert count(program, Ops.STORE) == 12 + 2, "all sums to scratch; a row of them from there"
@@ -60,7 +60,7 @@ def test_sums_keep_their_lanes_and_results_have_registers_instead() -> None:
     assert not any(r.kind is AxisKind.LANE for r in store.bound)
 
 
-def test_what_cannot_be_done_says_why() -> None:
+def test_errors_say_why_a_move_is_illegal() -> None:
     nest = tile(12, 32, 10)
     assert "unrolled output axis" in refused(nest, OptOps.SPLIT_EPILOGUE, 0, 2)
     assert "divide" in refused(nest, OptOps.SPLIT_EPILOGUE, 4, 4)
@@ -74,14 +74,14 @@ def test_what_cannot_be_done_says_why() -> None:
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 48, 100), (97, 130, 64), (12, 200, 333)])
-def test_results_behind_long_ways_are_right(m: int, n: int, k: int) -> None:
+def test_results_of_long_epilogues_are_right(m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(m)
     x, w, r = (rng.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n), (m, n)))
     found = ((Tensor(x) @ Tensor(w)).tanh() * Tensor(r) + Tensor(r).exp()).numpy()
     np.testing.assert_allclose(found, np.tanh(x @ w) * r + np.exp(r), rtol=2e-4, atol=2e-4)
 
 
-def test_what_is_overwritten_in_place_is_right() -> None:
+def test_in_place_updates_are_right() -> None:
     rng = np.random.default_rng(5)
     w, m = (rng.standard_normal((96, 64)).astype(np.float32) for _ in range(2))
     x, g = rng.standard_normal((200, 96)), rng.standard_normal((200, 64))

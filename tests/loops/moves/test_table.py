@@ -47,7 +47,7 @@ def test_every_move_has_a_picture() -> None:
         assert "->" in (function.__doc__ or ""), function
 
 
-def test_an_axis_that_is_not_there_is_named_with_those_that_are() -> None:
+def test_the_error_for_an_unknown_axis_lists_the_axes() -> None:
     assert refused(added(4, 6), OptOps.TILE, 7, 2) == "there is no axis 7; there are 0, 1"
 
 
@@ -74,7 +74,7 @@ def test_equal_parts_of_axes_are_unrolled_together_as_one_by_one() -> None:
     assert apply_moves(nest, recipe, TARGET) == one_by_one
 
 
-def test_a_rest_is_left_to_a_move_of_its_own() -> None:
+def test_a_remainder_is_left_to_another_move() -> None:
     recipe = Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.UPCAST, 1, 4), Opt(OptOps.UPCAST, 2, 2)
     nest = one_by_one = added(8, 9, 4)
     for opt in recipe:
@@ -82,7 +82,7 @@ def test_a_rest_is_left_to_a_move_of_its_own() -> None:
     assert apply_moves(nest, recipe, TARGET) == one_by_one
 
 
-def test_moves_around_those_that_are_made_together_are_made_in_order() -> None:
+def test_moves_around_a_group_of_unrolls_are_applied_in_order() -> None:
     whole = Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.UPCAST, 1, 3)
     recipe = (Opt(OptOps.TILE, 2, 2), *whole, Opt(OptOps.UPCAST, 2, 2))
     nest = one_by_one = added(2, 3, 4)
@@ -297,7 +297,7 @@ def test_a_reduction_is_shared_once_by_threads_that_divide_it(op: OptOps) -> Non
 # ---------------------------------------------------------------------- padding
 
 
-def test_padto_makes_an_axis_longer_and_masks_what_is_new() -> None:
+def test_padto_extends_an_axis_and_masks_the_new_elements() -> None:
     before = added(4, 5)
     after = move(before, OptOps.PADTO, 1, 8)
     assert kinds(after) == {LOOP: [4, 8]}
@@ -343,7 +343,7 @@ def test_a_scan_that_was_cut_is_not_padded_in_the_middle() -> None:
     move(cut, OptOps.PADTO, 1, 3)
 
 
-def test_rows_of_which_something_must_be_known_in_time_go_one_by_one() -> None:
+def test_rows_whose_values_are_needed_early_are_not_unrolled() -> None:
     written = assign(numbers(4, 17), numbers(4, 17))
     total = reduce(written, Ops.ADD, 1)
     nest = nest_of(written, UOp(Ops.RESHAPE, total.dtype, (total,), (4, 1)))
@@ -351,7 +351,7 @@ def test_rows_of_which_something_must_be_known_in_time_go_one_by_one() -> None:
     assert "row by row" in refused(nest, OptOps.ROW_BLOCK, 0, 2)
 
 
-def test_rows_that_another_statement_reads_before_they_are_overwritten_go_one_by_one() -> None:
+def test_rows_that_are_read_before_they_are_overwritten_are_not_unrolled() -> None:
     x = numbers(4, 3)
     written = assign(x, x * x)
     nest = nest_of(written, written.alu(Ops.EXP2))

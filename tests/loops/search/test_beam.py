@@ -22,13 +22,13 @@ def loops(nest: Nest, _limit: float = inf) -> float:
     return total
 
 
-def test_moves_that_only_pay_together_are_found_one_by_one() -> None:
+def test_moves_that_pay_only_together_are_found() -> None:
     found = beam(START, TARGET, 2, loops, ((),))
     assert len(found) >= 2
     assert {opt.op for opt in found} == {OptOps.UPCAST}
 
 
-def test_nothing_worse_than_what_was_given_is_returned() -> None:
+def test_the_search_never_returns_a_slower_recipe() -> None:
     good = (Opt(OptOps.UPCAST, 0, 16), Opt(OptOps.UPCAST, 1, 16))
 
     def cost(nest: Nest, limit: float) -> float:
@@ -49,7 +49,7 @@ def test_no_nest_is_measured_twice() -> None:
     assert len(seen) == len(set(seen))
 
 
-def test_each_is_told_how_fast_the_best_is() -> None:
+def test_measurements_get_the_best_time_so_far() -> None:
     limits: list[float] = []
 
     def cost(nest: Nest, limit: float) -> float:
@@ -61,7 +61,7 @@ def test_each_is_told_how_fast_the_best_is() -> None:
     assert limits[-1] < loops(START)
 
 
-def test_what_does_not_work_does_not_win() -> None:
+def test_candidates_that_fail_do_not_win() -> None:
     def cost(nest: Nest, limit: float) -> float:
         return inf if nest.recipe else 1.0
 

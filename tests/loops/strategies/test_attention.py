@@ -50,7 +50,7 @@ def test_the_plain_expression_is_one_kernel_without_scores(mask: tuple[int, ...]
     assert sum(node.op is Ops.STORE for node in kernel.body.toposort()) == 1
 
 
-def test_what_all_terms_are_divided_by_divides_the_sum() -> None:
+def test_a_common_divisor_is_applied_to_the_sum() -> None:
     kernel = only_kernel(attention(*heads()))
     stages = [node for node in kernel.body.toposort() if node.op is Ops.STAGE and node.arg]
     assert len(stages) == 2  # scores and their exponentials; not the quotients
@@ -105,7 +105,7 @@ def test_without_a_mask_no_loop_is_shortened() -> None:
         assert masked_loops(kernel.body, kernel.outer[-1], side)[0] == set()
 
 
-def test_a_mask_that_shows_what_comes_later_lets_loops_begin_late() -> None:
+def test_an_anti_causal_mask_lets_loops_start_late() -> None:
     q, k, v = heads()
     line = Tensor.arange(TIME)
     mask = line >= line.unsqueeze(1)
@@ -192,7 +192,7 @@ def expected(q: np.ndarray, k: np.ndarray, v: np.ndarray, hides: np.ndarray) -> 
         (3, 321, 16),
     ],
 )
-def test_values_are_numpys(shape: tuple[int, ...], is_causal: bool) -> None:
+def test_values_equal_numpy(shape: tuple[int, ...], is_causal: bool) -> None:
     rng = np.random.default_rng(shape[-2])
     q, k, v = [rng.standard_normal(shape).astype(np.float32) for _ in "qkv"]
     place = np.arange(shape[-2])
@@ -202,7 +202,7 @@ def test_values_are_numpys(shape: tuple[int, ...], is_causal: bool) -> None:
 
 
 @pytest.mark.parametrize("time", [128, 250])
-def test_masks_with_an_offset_and_rows_that_see_nothing(time: int) -> None:
+def test_masks_with_an_offset_and_fully_masked_rows(time: int) -> None:
     rng = np.random.default_rng(1)
     q, k, v = [rng.standard_normal((16, time, 16)).astype(np.float32) for _ in "qkv"]
     line = Tensor.arange(time)
@@ -232,7 +232,7 @@ def test_loops_over_sliding_windows_start_and_end(time: int) -> None:
 
 
 @pytest.mark.parametrize("time", [128, 192, 250, 263])  # weights are kept, or computed again
-def test_gradients_are_the_slopes(time: int) -> None:
+def test_gradients_equal_finite_differences(time: int) -> None:
     rng = np.random.default_rng(2)
     q, k, v, g = [rng.standard_normal((16, time, 16)) for _ in "qkvg"]
     place = np.arange(time)

@@ -74,7 +74,7 @@ def test_an_epilogue_does_not_prevent_accumulation_in_memory() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 3, 8, 10, 16])
-def test_a_few_rows_times_a_large_matrix_are_what_numpy_says(rows: int) -> None:
+def test_a_few_rows_times_a_large_matrix_equal_numpy(rows: int) -> None:
     rng = np.random.default_rng(rows)
     x, w, b = [rng.integers(-4, 4, s).astype(np.float32) for s in ((rows, 396), (396, 1000), 1000)]
     ours = (Tensor(x) @ Tensor(w) + Tensor(b)).relu().numpy()

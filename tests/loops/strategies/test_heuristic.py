@@ -144,7 +144,7 @@ def test_sums_along_rows_have_one_row_at_a_time_whichever_statement_is_first() -
     assert max(registers) == 12, "four for each of three sums, not one for each of 64 rows"
 
 
-def test_what_is_looked_up_for_every_step_is_written_for_one_vector() -> None:
+def test_lookups_in_a_sum_are_emitted_once_per_vector() -> None:
     x, at = memory(8, 256, 512), memory(8, 257, dtype="int32")[:, 1:]
     is_meant = at != -1
     found = x.gather(2, at.reshape(8, 256, 1)).reshape(8, 256) * is_meant

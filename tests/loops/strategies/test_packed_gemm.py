@@ -45,7 +45,7 @@ def test_sums_of_very_many_rows_fit_scratch(m: int) -> None:
     assert all(r in copies[1].ranges for r in nest.outer if r.kind is AxisKind.CORE)
 
 
-def test_two_matrices_that_lie_by_rows_are_packed_if_all_is_large() -> None:
+def test_two_row_major_matrices_are_packed_if_they_are_large() -> None:
     assert OptOps.K_BLOCK in ops_of(nest_of(memory(2048, 2048) @ memory(2048, 2048)))
     for m, n, k in ((2048, 384, 1536), (256, 2048, 2048), (1024, 1024, 1024)):
         assert OptOps.K_BLOCK not in ops_of(nest_of(memory(m, k) @ memory(k, n)))
@@ -74,7 +74,7 @@ def test_panels_that_do_not_fit_scratch_are_packed_in_parts(k: int) -> None:
 
 @pytest.mark.parametrize("cores", [1, 2, 4, 8])
 @pytest.mark.parametrize("columns", [16, 32, 48])
-def test_only_what_is_packed_in_parts_is_padded(columns: int, cores: int) -> None:
+def test_only_panels_packed_in_parts_are_padded(columns: int, cores: int) -> None:
     found = ops_of(nest_of(memory(256, 200_003) @ memory(200_003, columns), cores))
     assert (OptOps.PADTO in found) == (OptOps.K_BLOCK in found)
 

@@ -21,7 +21,7 @@ def test_every_counter_and_key_gives_the_bits_that_the_op_means(
     assert got.tolist() == [meaning(*pair) for pair in zip(counters, keys, strict=True)]
 
 
-def test_the_published_vectors_come_out() -> None:
+def test_threefry_equals_the_published_vectors() -> None:
     published = {  # counter, key: result
         (0, 0): 0x99BA4EFE6B200159,
         (0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF): 0xBB002BE71CB996FC,

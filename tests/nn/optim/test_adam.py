@@ -11,7 +11,7 @@ from glassgrad.nn.state import get_parameters
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])
-def test_100_steps_of_adam_are_pytorchs(decay: float) -> None:
+def test_100_steps_of_adam_equal_pytorch(decay: float) -> None:
     from support.references.torch_training import check_training, torch
 
     check_training(
@@ -20,7 +20,7 @@ def test_100_steps_of_adam_are_pytorchs(decay: float) -> None:
     )
 
 
-def test_100_steps_of_adamw_are_pytorchs() -> None:
+def test_100_steps_of_adamw_equal_pytorch() -> None:
     from support.references.torch_training import check_training, torch
 
     check_training(
@@ -44,7 +44,7 @@ def test_b1_may_be_zero() -> None:
     np.testing.assert_allclose(w.numpy(), [0.5], rtol=1e-6)
 
 
-def test_lamb_is_its_definition() -> None:
+def test_lamb_equals_its_definition() -> None:
     random = np.random.default_rng(0)
     w = random.standard_normal(7)
     m, v = np.zeros(7), np.zeros(7)

@@ -16,7 +16,7 @@ from glassgrad.nn.optim import RMSprop
     [{}, {"momentum": 0.9, "weight_decay": 0.1}, {"centered": True}, {"alpha": 0.9, "eps": 1e-3}],
     ids=str,
 )
-def test_100_steps_of_rmsprop_are_pytorchs(options: dict[str, Any]) -> None:
+def test_100_steps_of_rmsprop_equal_pytorch(options: dict[str, Any]) -> None:
     from support.references.torch_training import check_training, torch
 
     check_training(

@@ -43,12 +43,12 @@ def rates_torch(make: Callable[[Any, Any], Any], steps: int, losses: Any = None)
     return found
 
 
-def test_steps_are_pytorchs() -> None:
+def test_step_schedules_equal_pytorch() -> None:
     found = rates_here(lambda o: StepSchedule(o, 3, gamma=0.5), 10)
     np.testing.assert_allclose(found, rates_torch(lambda o, s: s.StepLR(o, 3, 0.5), 10), rtol=1e-6)
 
 
-def test_a_cosine_is_pytorchs() -> None:
+def test_a_cosine_schedule_equals_pytorch() -> None:
     found = rates_here(lambda o: CosineSchedule(o, 20, least=0.1), 20)
     wanted = rates_torch(lambda o, s: s.CosineAnnealingLR(o, 20, eta_min=0.05), 20)
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
@@ -60,13 +60,13 @@ def test_a_cosine_has_all_its_digits_to_the_end() -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_one_cycle_is_pytorchs() -> None:
+def test_one_cycle_equals_pytorch() -> None:
     found = rates_here(lambda o: OneCycleSchedule(o, 40), 39)
     wanted = rates_torch(lambda o, s: s.OneCycleLR(o, 0.5, total_steps=40), 39)
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_a_plateau_is_pytorchs() -> None:
+def test_a_plateau_schedule_equals_pytorch() -> None:
     losses = [3, 2, 2, 2, 2, 1, 1, 1.5, 1, 0.5, 0.6, 0.7, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]
     found = rates_here(lambda o: PlateauSchedule(o, 0.5, patience=2), len(losses), losses)
     wanted = rates_torch(
@@ -76,7 +76,7 @@ def test_a_plateau_is_pytorchs() -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_a_plateau_of_something_to_be_large_is_pytorchs() -> None:
+def test_a_plateau_schedule_of_a_maximized_value_equals_pytorch() -> None:
     shares = [0.1, 0.5, 0.5, 0.5, 0.5, 0.50001, 0.6, 0.6, 0.6, 0.6, 0.6, 0.9, 0.9, 0.9, 0.9]
     found = rates_here(
         lambda o: PlateauSchedule(o, 0.5, patience=2, mode="max"), len(shares), shares
@@ -120,7 +120,7 @@ def test_a_captured_step_sees_the_learning_rate_change() -> None:
     assert found == [1.0, 1.5, 1.75, 1.875, 1.9375]
 
 
-def test_schedules_that_cannot_be_are_refused() -> None:
+def test_invalid_schedules_are_refused() -> None:
     optimizer = SGD([Tensor([1.0])])
     with pytest.raises(ValueError, match="less than 10 steps, not 10"):
         CosineSchedule(optimizer, 10, warmup=10)

@@ -196,7 +196,7 @@ def test_a_plain_update_is_not_stuck() -> None:
     assert deadlocked_versions(choose_materialization([assign(x, x + 1.0)])) == set()
 
 
-def test_nothing_is_left_for_the_collector() -> None:
+def test_scheduling_leaves_no_reference_cycles() -> None:
     x, y = leaf(np.ones((8, 8))), leaf(np.ones(8))
     total = reduce(x * 2, Ops.ADD, 1)
     roots = [assign(x, x + total), assign(y, y + total)]

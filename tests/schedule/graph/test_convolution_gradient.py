@@ -44,7 +44,7 @@ def test_no_buffer_has_an_element_per_element_of_each_window() -> None:
     assert largest == 2 * 32 * 20 * 20  # the gradient itself
 
 
-def test_what_is_cut_off_a_sum_is_not_summed() -> None:
+def test_cropped_elements_are_not_summed() -> None:
     (root,) = fuse_convolution_gradients([memory(9, 8).sum(1)[2:5].uop])
     assert (root.op, root.src[0].shape) == (Ops.REDUCE, (3, 8))
     whole = memory(9, 8).sum(1)

@@ -47,7 +47,7 @@ def test_a_long_line_becomes_sixty_four_parts() -> None:
     assert made.src[0].shape == (PARTS,)
 
 
-def test_what_does_not_divide_is_added_at_the_end() -> None:
+def test_the_remainder_of_a_split_reduction_is_added_at_the_end() -> None:
     made = split_reduction(reduce(empty(MIN_SPLIT_LENGTH + 7), Ops.MAX, 0))
     assert made.op is Ops.MAX
     assert made.src[1].src[0].shape == (
@@ -170,7 +170,7 @@ def test_a_scan_that_is_short_has_rows_or_no_equal_parts_stays_one(shape: tuple[
 
 @pytest.mark.parametrize("op", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN])
 @pytest.mark.parametrize(("shape", "axis"), [((128,), 0), ((2, 96), 1), ((96, 3), 0)])
-def test_a_scan_in_parts_is_the_scan(
+def test_a_split_scan_equals_the_scan(
     op: Ops, shape: tuple[int, ...], axis: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(long, "MIN_SPLIT_LENGTH", 64)

@@ -67,7 +67,7 @@ def test_versions_are_listed_newest_first() -> None:
     assert previous_versions(x) == []
 
 
-def test_whoever_reads_a_stuck_version_reads_a_copy_and_the_write_does_not() -> None:
+def test_readers_of_a_blocked_version_read_a_copy_and_the_write_does_not() -> None:
     x, y = array(), array()
     written, other = copy_versions([assign(x, y), assign(y, x)], {x})
     assert written.src[0] is x, "the buffer itself is written"

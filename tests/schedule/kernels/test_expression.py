@@ -56,7 +56,7 @@ def test_padding_a_computed_value_chooses_zero_outside() -> None:
     assert all(gate is not None for gate in gates(value))
 
 
-def test_what_the_padding_does_not_move_is_read_without_asking() -> None:
+def test_unpadded_axes_are_read_without_a_gate() -> None:
     image, scale = leaf(np.ones((3, 4))), leaf(np.ones((3, 1)))
     value = expression(pad(image * scale, (0, 0), (1, 1)))
     found = {node.src[0]: node.gate for node in value.toposort() if node.op is Ops.INDEX}
@@ -75,7 +75,7 @@ def test_padding_a_constant_loads_nothing() -> None:
     assert count(value, Ops.LOAD) == 0
 
 
-def test_what_lies_wholly_in_the_padding_is_zero() -> None:
+def test_reads_entirely_in_the_padding_are_zero() -> None:
     x = pad(leaf(np.ones(4)).alu(Ops.EXP2), (3, 0))
     outside = UOp(Ops.SHRINK, x.dtype, (x,), ((0, 2),))
     value = expression(outside)

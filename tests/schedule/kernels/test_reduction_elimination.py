@@ -110,7 +110,7 @@ def test_counting_matches_needs_no_loop() -> None:
     [position().eq((R * 2).cast(dtypes.int32)), (R * 2).cast(dtypes.int32).eq(PLACE)],
     ids=["both sides move", "every second position"],
 )
-def test_what_is_not_one_position_keeps_its_loop(condition: UOp) -> None:
+def test_masks_of_several_positions_keep_their_loop(condition: UOp) -> None:
     node = summed(condition.where(TABLE.index(R).load(), ZERO), R)
     assert eliminate_reduction(node) is node
 
@@ -120,7 +120,7 @@ def test_a_largest_value_is_no_lookup() -> None:
     assert eliminate_reduction(node) is node
 
 
-def test_something_else_than_zero_elsewhere_is_no_lookup() -> None:
+def test_a_nonzero_alternative_is_no_lookup() -> None:
     node = summed(position().eq(PLACE).where(TABLE.index(R).load(), const(1, ZERO.dtype)), R)
     assert eliminate_reduction(node) is node
 

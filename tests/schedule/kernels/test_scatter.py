@@ -42,13 +42,13 @@ def test_indices_outside_of_the_table_add_nothing() -> None:
     right([table_gradient(100, [-1, 100, 5, 1000, -50])])
 
 
-def test_a_small_table_is_walked_over() -> None:
+def test_a_small_table_keeps_its_loop() -> None:
     root = table_gradient(MIN_TABLE_ROWS - 1, [3, 1, 3])
     assert adds([root]) == 0
     right([root])
 
 
-def test_what_else_is_computed_from_the_sum_comes_after_it() -> None:
+def test_other_uses_of_a_scattered_sum_come_after_it() -> None:
     root = table_gradient(100, [3, 99, 3, 0, 3])
     right([root * 2.0 + 1.0, reduce(root, Ops.ADD, 0)])
 
@@ -106,7 +106,7 @@ def test_other_reductions_are_scattered(op: Ops) -> None:
     assert [store.arg for store in kernel.body.src] == [None], "2.5 is not nothing"
 
 
-def test_what_is_added_may_depend_on_where() -> None:
+def test_added_values_may_depend_on_the_index() -> None:
     x, table = leaf(np.arange(1.0, 6.0).reshape(5, 1)), leaf(np.arange(100.0))
     index = leaf(np.array([[3], [99], [3], [0], [100]]), "int32")
     hit = UOp(Ops.CMPEQ, dtypes.bool, (UOp(Ops.IOTA, dtypes.int32, (), 100), index))

@@ -56,7 +56,7 @@ def test_a_write_to_a_part_of_a_tensor_leaves_the_rest() -> None:
     assert x.tolist() == [1.0, 9.0, 9.0, 4.0]
 
 
-def test_a_user_never_reads_what_was_there_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritten_elements_read_as_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = zeroing.zero_uncovered
 
     def with_a_mistake(made: Schedule) -> Schedule:

@@ -13,7 +13,7 @@ BIG = leaf(np.zeros((512, 512), np.float32))
 ROW = leaf(np.zeros((1, 512), np.float32))
 
 
-def test_every_elementwise_op_has_a_price() -> None:
+def test_every_elementwise_op_has_a_cost() -> None:
     assert set(OpGroup.ELEMENTWISE) <= set(OP_NS)
     assert OP_NS[Ops.SIN] > OP_NS[Ops.SQRT] > OP_NS[Ops.ADD] > OP_NS[Ops.CMPLT]
 
@@ -61,7 +61,7 @@ def test_costs_add_up_along_a_chain_that_is_not_materialized() -> None:
     assert cost_of(two, one) == Cost(OP_NS[Ops.SQRT], 4.0, 1.0, 1.0, 4.0)
 
 
-def test_what_several_parts_use_is_paid_for_once() -> None:
+def test_shared_operands_are_counted_once() -> None:
     x = BIG + 1.0
     for _ in range(50):
         x = x * x
@@ -69,7 +69,7 @@ def test_what_several_parts_use_is_paid_for_once() -> None:
     assert cost_of(x).bytes == 4
 
 
-def test_behind_a_movement_it_is_another_element() -> None:
+def test_moved_elements_are_counted_separately() -> None:
     x = BIG.alu(Ops.SQRT)
     turned = UOp(Ops.PERMUTE, x.dtype, (x,), (1, 0))
     assert cost_of(x + turned).ops == 3

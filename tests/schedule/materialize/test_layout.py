@@ -29,7 +29,7 @@ def test_heads_are_stored_side_by_side_for_the_product_that_joins_them() -> None
     assert stored_shapes(made) == [(BATCH, TIME, HEADS, WIDTH), (BATCH, TIME, 512)]
 
 
-def test_nothing_is_copied_for_that() -> None:
+def test_permuted_storage_needs_no_copy() -> None:
     attention, product = planned(
         attended().transpose(1, 2).reshape(BATCH, TIME, HEADS * WIDTH) @ memory(HEADS * WIDTH, 512)
     ).kernels
@@ -39,7 +39,7 @@ def test_nothing_is_copied_for_that() -> None:
     assert sum(n.op is Ops.STORE for n in attention.body.toposort()) == 1
 
 
-def test_elementwise_values_too() -> None:
+def test_elementwise_values_are_stored_permuted() -> None:
     x = memory(HEADS, BATCH, TIME, WIDTH)
     heads = x.exp().permute(1, 2, 0, 3)
     made = planned(heads.reshape(BATCH, TIME, HEADS * WIDTH) @ memory(HEADS * WIDTH, 512))
@@ -47,19 +47,19 @@ def test_elementwise_values_too() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 2, 3, 1), (0, 1, 2, 3)])
-def test_not_if_the_last_axis_moves_or_nothing_does(order: tuple[int, ...]) -> None:
+def test_layouts_are_kept_if_the_last_axis_moves_or_none_does(order: tuple[int, ...]) -> None:
     made = planned(attended().permute(*order).reshape(BATCH * TIME, -1) @ memory(HEADS * WIDTH, 8))
     assert stored_shapes(made)[0] == (BATCH, HEADS, TIME, WIDTH)
 
 
-def test_not_if_a_reader_uses_the_unpermuted_value() -> None:
+def test_layouts_are_kept_if_a_reader_uses_the_unpermuted_value() -> None:
     heads = attended()
     joined = heads.transpose(1, 2).reshape(BATCH, TIME, HEADS * WIDTH) @ memory(HEADS * WIDTH, 512)
     made = planned(joined, heads)
     assert (BATCH, TIME, HEADS, WIDTH) not in stored_shapes(made)
 
 
-def test_numbers_stay_where_they_belong() -> None:
+def test_permuted_storage_keeps_the_values() -> None:
     rng = np.random.default_rng(7)
     x, w = rng.standard_normal((3, 5, 64, 8)), rng.standard_normal((40, 6))
     y = rng.standard_normal((3, 5, 8, 8))

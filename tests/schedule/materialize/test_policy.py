@@ -138,7 +138,7 @@ def test_a_matrix_product_is_a_contraction_and_a_row_sum_is_none() -> None:
     assert not statements[total].is_contraction
 
 
-def test_what_only_outer_loops_see_is_computed_once() -> None:
+def test_values_of_outer_loops_are_computed_once() -> None:
     statement: Statement = make_statement(array(8, 16, 4) + 1.0)
     i, j, k = statement.axes
     assert evaluations_per_element(statement, (i, j, k)) == 1
@@ -157,7 +157,7 @@ def test_sources_are_read_where_the_node_says() -> None:
     assert list(sources(x, statement.axes)) == []
 
 
-def test_what_a_partial_write_leaves_alone_is_computed_too() -> None:
+def test_the_base_of_a_partial_write_is_computed() -> None:
     first = assign(array(4, 4), array(4, 4) * 2.0)
     second = assign(first, array(1, 4), (Ops.SHRINK, ((0, 1), (0, 4))))
     assert list(choose_materialization([second])) == [first, second]

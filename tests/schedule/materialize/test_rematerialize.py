@@ -44,7 +44,7 @@ def test_activations_do_not_wait_for_the_gradient_of_the_next_layer() -> None:
     assert waiting(trained()) <= LAYERS + soon + 3  # what goes into each, and what is worked on
 
 
-def test_relu_keeps_its_result_and_not_what_it_was_made_of() -> None:
+def test_relu_stores_its_result_and_not_its_input() -> None:
     assert waiting(trained("relu")) <= LAYERS + 2
 
 
@@ -75,7 +75,7 @@ def test_gradients_are_the_same_numbers(activation: str, monkeypatch: pytest.Mon
         np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-7)
 
 
-def test_what_is_overwritten_meanwhile_is_read_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overwritten_values_are_read_before_the_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rematerialize, "MIN_BYTES", 0)
     monkeypatch.setattr(rematerialize, "MIN_DISTANCE", 2)
     rng = np.random.default_rng(6)

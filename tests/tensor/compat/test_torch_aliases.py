@@ -69,14 +69,14 @@ CASES: list[tuple[str, Callable[[Any], Any], Any]] = [
 
 
 @pytest.mark.parametrize(("name", "call", "wanted"), CASES, ids=[name for name, *_ in CASES])
-def test_it_is_what_numpy_says(name: str, call: Callable[[Any], Any], wanted: Any) -> None:
+def test_methods_equal_numpy(name: str, call: Callable[[Any], Any], wanted: Any) -> None:
     found = call(Tensor).numpy()
     assert found.shape == np.shape(wanted)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "call", "wanted"), CASES, ids=[name for name, *_ in CASES])
-def test_it_is_what_pytorch_says(name: str, call: Callable[[Any], Any], wanted: Any) -> None:
+def test_methods_equal_pytorch(name: str, call: Callable[[Any], Any], wanted: Any) -> None:
     torch = oracle("torch")
     other = call(torch.tensor).numpy()
     assert other.shape == np.shape(wanted)
@@ -145,7 +145,7 @@ def test_values_that_do_not_fit_are_refused(call: Callable[[], Tensor], words: s
         (lambda: Tensor.ones(3).addmm("a", Tensor.ones(3, 3)), TypeError, "must be a tensor"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_arguments_are_refused(
     call: Callable[[], Tensor], kind: type[Exception], words: str
 ) -> None:
     with pytest.raises(kind, match=words):

@@ -117,7 +117,7 @@ def test_an_error_inside_leaves_the_function_usable() -> None:
         assert f(Tensor([float(n)])).tolist() == [n + 1.0]
 
 
-def test_what_could_change_unnoticed_cannot_be_an_argument() -> None:
+def test_arguments_that_could_change_unnoticed_cannot_be_captured() -> None:
     f = jit(lambda x, y: x)
     with pytest.raises(CaptureError, match="ndarray"):
         f(Tensor([1.0]), np.zeros(3))

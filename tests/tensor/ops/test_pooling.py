@@ -79,7 +79,7 @@ def test_every_input_spreads_the_kernel(stride: int) -> None:
 
 
 @pytest.mark.parametrize("options", CONVOLUTIONS)
-def test_transposed_convolution_is_pytorchs(options: dict[str, Any]) -> None:
+def test_transposed_convolution_equals_pytorch(options: dict[str, Any]) -> None:
     torch = oracle("torch")
     x, weight = distinct((2, 4, 5, 6)), distinct((4, 3, 3, 2), seed=1)
     bias = distinct((3 * options.get("groups", 1),), seed=2)

@@ -42,7 +42,7 @@ def test_where_rows_are_few_the_quarters_of_each_are_read_together() -> None:
     assert (1 << 18) in distances(nest)
 
 
-def test_what_a_matrix_shares_with_a_vector_is_loaded_once_for_all_rows() -> None:
+def test_the_vector_of_a_gemv_is_loaded_once_for_all_rows() -> None:
     nest = optimize(kernel_of(memory(4096, 4096) @ memory(4096)), ONE_CORE)
     assert kinds(nest)[AxisKind.UPCAST] == [4]
     (reduce,) = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
@@ -76,7 +76,7 @@ def test_rows_that_are_needed_again_are_read_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1009, 1013), (67, 20_011), (3, 400_009), (1_300_021,)])
-def test_odd_sizes_are_summed_whole(shape: tuple[int, ...]) -> None:
+def test_odd_sizes_are_summed_completely(shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(0).integers(-8, 8, shape).astype(np.float32)
     assert np.array_equal(Tensor(x).sum(-1).numpy(), x.sum(-1)), "small integers have exact sums"
     assert np.array_equal(Tensor(x).max(-1).numpy(), x.max(-1))

@@ -71,7 +71,7 @@ def test_steps_that_share_a_line_of_a_panel_are_written_together() -> None:
     assert sorted(found[1]) == [2, 8, 8], "two steps, eight panels, eight lanes"
 
 
-def test_what_is_read_very_often_is_packed_one_by_one() -> None:
+def test_often_read_elements_are_packed_one_by_one() -> None:
     assert along_memory(shaped(memory(1024, 96) @ memory(80, 96).transpose(0, 1))) == []
 
 

@@ -27,20 +27,20 @@ def steps_in(nest: Nest) -> list[int]:
     return [r.size for r in reduce.bound if r.kind is AxisKind.REDUCE]
 
 
-def test_a_turn_for_every_row_of_a_tile() -> None:
+def test_a_prefetch_block_for_every_row_of_a_tile() -> None:
     assert steps_of(memory(2048, 384) @ memory(384, 1536)) == [8, 48]
 
 
-def test_also_where_results_are_written_in_a_loop() -> None:
+def test_prefetches_are_split_where_results_are_written_in_a_loop() -> None:
     assert steps_of((memory(2048, 384) @ memory(384, 1536)).gelu()) == [8, 48]
 
 
-def test_as_many_turns_as_divide_the_sum() -> None:
+def test_the_number_of_prefetch_blocks_divides_the_sum() -> None:
     assert steps_of(memory(2048, 388) @ memory(388, 1536)) == [4, 97]
     assert steps_of(memory(2048, 387) @ memory(387, 1536)) == [387]
 
 
-def test_few_lines_are_asked_for_at_once() -> None:
+def test_few_cache_lines_are_prefetched_at_once() -> None:
     product = memory(2048, 384) @ memory(384, 1536)
     assert steps_of(product, TARGET) == [384], "six rows of one line"
     assert steps_of(product * memory(2048, 1536) + memory(2048, 1536), TARGET) == [6, 64]
@@ -52,7 +52,7 @@ def test_cached_operands_and_short_sums_are_not_split(shape: tuple[int, int, int
     assert steps_of(memory(rows, depth) @ memory(depth, columns)) == [depth]
 
 
-def test_sums_in_scratch_and_threads_need_none() -> None:
+def test_sums_in_scratch_and_gpus_need_no_prefetch_split() -> None:
     parts = memory(2048, 384).transpose() @ memory(2048, 384)
     assert steps_of(parts) == [256]
     assert 384 in steps_of(memory(2048, 384) @ memory(384, 1536), GPU)

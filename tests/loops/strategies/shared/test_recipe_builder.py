@@ -21,7 +21,7 @@ def test_a_legal_attempt_moves_and_an_illegal_one_does_not() -> None:
     assert builder.nest.recipe == (Opt(OptOps.UNROLL, 1, 2),)
 
 
-def test_of_several_attempts_the_legal_ones_are_made() -> None:
+def test_legal_attempts_are_applied_and_others_skipped() -> None:
     builder = RecipeBuilder(row_sums(4, 6), TARGET)
     rows, columns = Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.UPCAST, 1, 6)
     builder.try_each([columns, rows])
@@ -52,7 +52,7 @@ def test_the_more_a_sum_computes_the_fewer_vectors_at_once() -> None:
     assert found == [4, 2, 1]
 
 
-def test_of_what_is_written_more_is_computed_at_once() -> None:
+def test_the_number_of_vectors_of_a_store_depends_on_its_cost() -> None:
     x = numbers(64)
     found = []
     for value in (x + 1.0, x.alu(Ops.EXP2).alu(Ops.LOG2), x.alu(Ops.SIN).alu(Ops.LOG2)):
