@@ -11,29 +11,14 @@ from glassgrad.schedule import passes
 from glassgrad.schedule.kernels.build import base_buffer
 from glassgrad.schedule.passes import Scheduling, shown
 
-GROUPING: tuple[Pass[Scheduling, Target], ...] = (
+PASSES: tuple[Pass[Scheduling, Target], ...] = (
+    Pass("normalize and split long reductions", passes.normalize_graph),
+    Pass("fuse convolution gradients", passes.fuse_gradients),
     Pass("rematerialize attention scores", passes.rematerialize),
     Pass("resolve write hazards", passes.resolve_hazards),
     Pass("choose materialization, layouts and rematerialization", passes.materialize),
     Pass("mark scatters", passes.mark_scatters),
     Pass("fuse statements and row blocks", passes.fuse),
-)
-
-
-def _recompute_stored_scores(state: Scheduling, target: Target) -> Scheduling:
-    """Group once more without the fused attention backward pass where it would store scores; only
-    the finished groups tell.
-    """
-    if not passes.stores_scores(state):
-        return state
-    return run_passes(GROUPING, passes.without_fused_backward(state), target, shown)
-
-
-PASSES: tuple[Pass[Scheduling, Target], ...] = (
-    Pass("normalize and split long reductions", passes.normalize_graph),
-    Pass("fuse convolution gradients", passes.fuse_gradients),
-    *GROUPING,
-    Pass("recompute stored scores", _recompute_stored_scores),
     Pass("build kernels", passes.build_kernels),
     Pass("zero uncovered buffers", passes.zero),
 )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from glassgrad.ir.show import listing
 from glassgrad.ir.stages import Kernel, Schedule, Target
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.fuse.attention_backward import materializes_scores
 from glassgrad.schedule.fuse.fusion import make_fusion_groups
 from glassgrad.schedule.fuse.groups import (
     FusionGroup,
@@ -33,16 +31,9 @@ from glassgrad.schedule.materialize.statement import Statement
 
 
 class Scheduling(NamedTuple):
-    """The state between two passes: each pass fills in what it decides.
-
-    `graph` are the values before grouping, which may run twice. `has_fused_backward` says that
-    scores are left to a kernel that also sums over their rows.
-    """
+    """The state between two passes: each pass fills in what it decides."""
 
     values: list[UOp]
-    graph: Sequence[UOp] = ()
-    fuses_backward: bool = True
-    has_fused_backward: bool = False
     statements: dict[UOp, Statement] | None = None
     groups: list[FusionGroup] | None = None
     schedule: Schedule | None = None
@@ -101,13 +92,11 @@ def normalize_graph(state: Scheduling, _: Target) -> Scheduling:
 
 
 def fuse_gradients(state: Scheduling, _: Target) -> Scheduling:
-    values = fuse_convolution_gradients(state.values)
-    return state._replace(graph=values, values=values)
+    return state._replace(values=fuse_convolution_gradients(state.values))
 
 
 def rematerialize(state: Scheduling, target: Target) -> Scheduling:
-    values, has_fused_backward = rematerialize_scores(state.graph, target, state.fuses_backward)
-    return state._replace(values=values, has_fused_backward=has_fused_backward)
+    return state._replace(values=rematerialize_scores(state.values, target))
 
 
 def resolve_hazards(state: Scheduling, _: Target) -> Scheduling:
@@ -154,17 +143,6 @@ def build_kernels(state: Scheduling, target: Target) -> Scheduling:
 
 def zero(state: Scheduling, _: Target) -> Scheduling:
     return state._replace(schedule=zero_uncovered(state.result))
-
-
-def stores_scores(state: Scheduling) -> bool:
-    """True if scores that were left to the fused backward pass would be stored after all."""
-    return state.has_fused_backward and materializes_scores(state.fused)
-
-
-def without_fused_backward(state: Scheduling) -> Scheduling:
-    """The state before grouping, with the fused backward pass disabled."""
-    clear_dependencies(state.fused)
-    return Scheduling(list(state.graph), state.graph, fuses_backward=False)
 
 
 def _kernel(

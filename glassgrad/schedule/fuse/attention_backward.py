@@ -7,18 +7,14 @@ loops/).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import prod
 
-from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.schedule.fuse.groups import FusionGroup, Loop, crossing_reads, loop_size
 from glassgrad.schedule.fuse.row_blocks import is_wide_product
+from glassgrad.schedule.graph.attention_scores import WRITES
 from glassgrad.schedule.materialize.statement import Statement
 from glassgrad.schedule.materialize.wide_products import can_fuse_backward
-
-MAX_STATEMENTS = 16  # of the fused kernel; more compile slowly
-UNFUSED_OPS = frozenset((Ops.ASSIGN, Ops.COPY))
 
 
 def summed_rows(producer: FusionGroup, consumer: FusionGroup) -> Loop | None:
@@ -50,12 +46,12 @@ def _row_loop(group: FusionGroup) -> Loop:
 def may_fuse_backward(
     producer: FusionGroup, consumer: FusionGroup, rows: Loop, shared: list[Loop], target: Target
 ) -> bool:
-    """True if the fused kernel is small enough and has loops over heads around the rows."""
+    """True if the fused kernel has loops over heads around the rows, and all of it can be there."""
     statements = producer.statements + consumer.statements
     heads = prod(loop_size(loop) for loop in shared)
-    if not can_fuse_backward(heads, loop_size(rows), target) or len(statements) > MAX_STATEMENTS:
+    if not can_fuse_backward(heads, loop_size(rows), target):
         return False
-    if any(s.node.op in UNFUSED_OPS or s.is_scatter or s.scanned is not None for s in statements):
+    if any(s.node.op in WRITES or s.is_scatter or s.scanned is not None for s in statements):
         return False
     values = {s.node for s in statements}.union(*[s.reads for s in statements])
     sums = [s for s in consumer.statements if s.reduced]
@@ -64,10 +60,3 @@ def may_fuse_backward(
 
 def _is_single_sum(statement: Statement) -> bool:
     return statement.is_contraction and len(statement.reduced) == 1
-
-
-def materializes_scores(groups: Iterable[FusionGroup]) -> bool:
-    """True if scores must be stored because another kernel sums over their rows."""
-    return any(
-        _sums_score_rows(producer, consumer) for producer in groups for consumer in producer.after
-    )

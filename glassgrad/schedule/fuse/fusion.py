@@ -44,12 +44,7 @@ def make_fusion_groups(statements: dict[UOp, Statement], target: Target) -> list
     edges, min_numel = _edges_by_bytes(statements), _min_score_numel(statements)
     large = [edge for edge in edges if edge[0].numel >= min_numel]
     _fuse_neighbours(large, group_of, target)
-    consumers_of_large = {consumer for _, consumer in large}
-    _fuse_neighbours(
-        [e for e in edges if e[0] in consumers_of_large and _is_only_input(*e, statements)],
-        group_of,
-        target,
-    )
+    _fuse_neighbours(_only_consumers_of(large, edges, statements), group_of, target)
     # before these sums are fused with their other neighbours
     _fuse_backward(large, group_of, target)
     _fuse_neighbours(edges, group_of, target)
@@ -87,6 +82,20 @@ def _fuse_neighbours(edges: Edges, group_of: GroupOf, target: Target) -> None:
 def _min_score_numel(statements: dict[UOp, Statement]) -> float:
     """The size of the smallest wide product."""
     return min([s.numel for s in statements.values() if is_wide_product(s)], default=inf)
+
+
+def _only_consumers_of(large: Edges, edges: Edges, statements: dict[UOp, Statement]) -> Edges:
+    """The edges to statements that read nothing but a consumer of a large value, or a pointwise
+    function of one: a result of attention, its cast, and what its gradient makes of that.
+    """
+    found = []
+    followed = {consumer for _, consumer in large}
+    for producer, consumer in sorted(edges, key=lambda edge: edge[1].order):
+        if producer in followed and _is_only_input(producer, consumer, statements):
+            found.append((producer, consumer))
+            if not consumer.reduced:
+                followed.add(consumer)
+    return found
 
 
 def _is_only_input(

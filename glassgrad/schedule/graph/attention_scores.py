@@ -31,6 +31,7 @@ from glassgrad.schedule.movement import Indices
 
 MIN_SCORE_BYTES = 1 << 21  # smaller scores stay in the cache
 MOVEMENT = OpGroup.MOVEMENT - {Ops.GATHER}
+WRITES = frozenset((Ops.ASSIGN, Ops.COPY))
 MAX_LEVELS_BETWEEN = 3  # reductions between scores and what attention computes of them
 
 
@@ -41,34 +42,27 @@ class Factor(NamedTuple):
     indices: Indices
 
 
-def rematerialize_scores(
-    roots: Sequence[UOp], target: Target, fuses_backward: bool = True
-) -> tuple[list[UOp], bool]:
+def rematerialize_scores(roots: Sequence[UOp], target: Target) -> list[UOp]:
     """The same values, with scores of their own for readers that are far away or need them
-    transposed; and whether some are left to the fused backward pass.
+    transposed.
     """
     nodes = [] if target.has_threads else toposort(roots)
     wide = {n for n in nodes if n.op is Ops.REDUCE and _is_wide(n, target)}
     if not wide:
-        return list(roots), False
-    rewriter = ScoreRematerializer(
-        wide, reduction_levels(nodes), target if fuses_backward else None
-    )
+        return list(roots)
+    rewriter = ScoreRematerializer(nodes, wide, target)
     for node in nodes:
         rewriter.add(node)
-    return [rewriter.done[root] for root in roots], rewriter.has_fused_backward
+    return [rewriter.done[root] for root in roots]
 
 
 class ScoreRematerializer:
     """The rewritten graph, and the scores in it."""
 
-    def __init__(
-        self, wide: set[UOp], levels: dict[UOp, int], backward_target: Target | None
-    ) -> None:
-        self.wide, self.levels = wide, levels
-        # the target, if its kernels may use scores both ways
-        self.backward_target = backward_target
-        self.has_fused_backward = False
+    def __init__(self, nodes: list[UOp], wide: set[UOp], target: Target) -> None:
+        self.wide, self.target = wide, target
+        self.levels = reduction_levels(nodes)
+        self.written = _written_values(nodes)
         self.done: dict[UOp, UOp] = {}
         self.level_of: dict[UOp, int] = {}  # scores -> reduction level of their latest wide product
         self._recomputed: dict[UOp, UOp] = {}
@@ -125,7 +119,7 @@ class ScoreRematerializer:
             return None
         for (value, indices), (other, _) in (factors, factors[::-1]):
             if value in self.level_of and indices[-2] is statement.reduced[0]:
-                if self._can_fuse_backward(value):
+                if reduce not in self.written and self._can_fuse_backward(value):
                     scores, self.has_fused_backward = self._scores_for(value, other), True
                 else:
                     scores = _transposed(
@@ -138,15 +132,25 @@ class ScoreRematerializer:
 
     def _can_fuse_backward(self, scores: UOp) -> bool:
         *around, rows, _ = scores.shape
-        return self.backward_target is not None and can_fuse_backward(
-            prod(around), rows, self.backward_target
-        )
+        return can_fuse_backward(prod(around), rows, self.target)
 
     def _scores_for(self, scores: UOp, other: UOp) -> UOp:
         """The scores, recomputed if the other factor is computed long after them."""
         if self.levels[other] - self.level_of[scores] > MAX_LEVELS_BETWEEN:
             return self._recompute(scores, self._recomputed, is_transposed=False)
         return self.done[scores]
+
+
+def _written_values(nodes: list[UOp]) -> set[UOp]:
+    """What an ASSIGN or COPY writes, and what that is a pointwise function of. These statements
+    are not fused with the scores.
+    """
+    found: set[UOp] = set()
+    for node in reversed(nodes):
+        is_rewritten = node in found and (node.op in OpGroup.POINTWISE or node.op in MOVEMENT)
+        if is_rewritten or node.op in WRITES:
+            found.update(node.src)
+    return found
 
 
 def _is_wide(node: UOp, target: Target) -> bool:

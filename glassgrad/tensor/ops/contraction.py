@@ -52,8 +52,10 @@ class Contraction(TensorCore):
 
     def _dot(self, w: Self, dtype: DTypeLike | None) -> Self:
         """(…, m, 1, k) * (…, 1, n, k), summed over k."""
-        left, right = self.uop, w.uop
-        wanted = promote(left.dtype, right.dtype)
+        wanted = promote(self.uop.dtype, w.uop.dtype)
+        out = wanted if dtype is None else dtype_of(dtype)
+        wide = accumulator(out) if out.kind == "float" else out
+        left, right = cast_to(self.uop, wide), cast_to(w.uop, wide)
         rows, columns = left.shape, right.shape
         if len(columns) > 1:
             last = len(columns) - 1
@@ -62,9 +64,7 @@ class Contraction(TensorCore):
             if len(rows) > 1:
                 left = reshaped(left, (*rows[:-1], 1, rows[-1]))
                 right = reshaped(right, (*columns[:-2], 1, columns[-1], columns[-2]))
-        out = wanted if dtype is None else dtype_of(dtype)
-        wide = accumulator(out) if out.kind == "float" else out
-        product = self._wrap(cast_to(left, wide)) * self._wrap(cast_to(right, wide))
+        product = self._wrap(left) * self._wrap(right)
         total = reduce_axes(product.uop, ADD, (product.ndim - 1,), keepdim=False)
         return self._wrap(cast_to(total, out))
 
