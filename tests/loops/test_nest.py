@@ -87,8 +87,8 @@ def test_reordering_changes_loops_and_not_what_they_mean() -> None:
 
 def test_a_step_may_be_done_twice_unless_it_reads_what_the_nest_writes() -> None:
     x, y = Tensor(np.zeros(101, np.float32)), Tensor(np.ones(30, np.float32))
-    places = Tensor(np.arange(30) * 3)
-    (kernel,) = planned(x.scatter(0, places, y)).kernels
+    indices = Tensor(np.arange(30) * 3)
+    (kernel,) = planned(x.scatter(0, indices, y)).kernels
     nest = Nest(kernel.body, kernel.outer, kernel.may_alias)
     start, added = nest.body.src
     assert nest.may_alias and is_idempotent(nest, start.bound[0])

@@ -75,7 +75,7 @@ def test_values_that_do_not_fit_are_refused() -> None:
 
 
 def test_convolutions_equal_their_definitions() -> None:
-    """A sum of products around every place, and for the transpose the other way round."""
+    """Loops over all windows; for the transpose, loops that scatter every input."""
     x = np.random.default_rng(0).standard_normal((1, 2, 5, 6))
     layer, turned = nn.Conv2d(2, 3, (2, 3)), nn.ConvTranspose2d(2, 3, (2, 3), bias=False)
     weight, bias = layer.weight.numpy(), layer.bias.numpy()

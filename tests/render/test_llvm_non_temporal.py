@@ -30,7 +30,7 @@ def streamed(kernel: Kernel) -> Source:
 
 
 def starting(bytes_off: int) -> np.ndarray:
-    """Floats in memory that starts so many bytes behind a whole line."""
+    """Floats in memory that starts a number of bytes after a cache line."""
     raw = np.zeros(COUNT * 4 + 128, np.uint8)
     first = -address(raw) % 64 + bytes_off
     return raw[first : first + COUNT * 4].view(np.float32)

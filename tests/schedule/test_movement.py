@@ -52,7 +52,7 @@ STEPS = {
 }
 
 
-def places(shape: tuple[int, ...]) -> Indices:
+def full_indices(shape: tuple[int, ...]) -> Indices:
     return tuple(ZERO if n == 1 else make_range(axis, n) for axis, n in enumerate(shape))
 
 
@@ -66,7 +66,7 @@ def at(expression: UOp, axes: Indices, position: tuple[int, ...]) -> int:
 
 def moved_elements(x: Array, shape: tuple[int, ...], moved: Indices, conditions: Indices) -> Array:
     """What a reader sees who follows these indices through x, element by element."""
-    axes = places(shape)
+    axes = full_indices(shape)
     out = np.zeros(shape, x.dtype)
     for position in product(*map(range, shape)):
         if all(at(condition, axes, position) for condition in conditions):
@@ -100,7 +100,7 @@ def test_a_move_reads_the_elements_that_numpy_reads(op: Ops, seed: int) -> None:
     x = evaluate(node.src[0])
     if want.size > 500:
         return
-    got = moved_elements(x, node.shape, *move(node, places(node.shape)))
+    got = moved_elements(x, node.shape, *move(node, full_indices(node.shape)))
     np.testing.assert_array_equal(got, want)
 
 
@@ -117,7 +117,7 @@ def test_a_chain_of_moves_composes(seed: int) -> None:
         except Refused:
             continue
     node = pool.values[-1].uop
-    indices, shape, want = places(node.shape), node.shape, evaluate(node)
+    indices, shape, want = full_indices(node.shape), node.shape, evaluate(node)
     while node.op is not Ops.BUFFER:
         indices, conditions = move(node, indices)
         assert conditions == ()
@@ -128,7 +128,7 @@ def test_a_chain_of_moves_composes(seed: int) -> None:
 def test_reshape_keeps_groups_of_axes_separate() -> None:
     x = leaf(np.zeros((6, 5, 4)))
     node = UOp(Ops.RESHAPE, x.dtype, (x,), (2, 3, 5, 2, 2))
-    axes = places(node.shape)
+    axes = full_indices(node.shape)
     (first, second, third), _ = move(node, axes)
     assert second is axes[2]
     assert first.ranges == {axes[0], axes[1]}
@@ -139,7 +139,7 @@ def test_reshape_there_and_back_is_the_same_index() -> None:
     x = leaf(np.zeros((6, 4)))
     wide = UOp(Ops.RESHAPE, x.dtype, (x,), (3, 8))
     back = UOp(Ops.RESHAPE, x.dtype, (wide,), (6, 4))
-    axes = places((6, 4))
+    axes = full_indices((6, 4))
     assert move(wide, move(back, axes)[0])[0] == axes
 
 
@@ -147,7 +147,7 @@ def test_flipping_twice_is_the_same_index() -> None:
     x = leaf(np.zeros((6, 4)))
     once = UOp(Ops.FLIP, x.dtype, (x,), (0, 1))
     twice = UOp(Ops.FLIP, x.dtype, (once,), (0, 1))
-    axes = places((6, 4))
+    axes = full_indices((6, 4))
     assert move(once, move(twice, axes)[0])[0] == axes
 
 
@@ -155,14 +155,14 @@ def test_padding_that_is_cut_off_again_leaves_no_condition() -> None:
     x = leaf(np.zeros((6,)))
     padded = UOp(Ops.PAD, x.dtype, (x,), ((2, 3),))
     cut = UOp(Ops.SHRINK, x.dtype, (padded,), ((2, 8),))
-    axes = places((6,))
+    axes = full_indices((6,))
     assert move(padded, move(cut, axes)[0]) == (axes, ())
 
 
 def test_moved_indices_are_cached_until_cleared() -> None:
     x = leaf(np.zeros((6, 4)))
     node = UOp(Ops.PERMUTE, x.dtype, (x,), (1, 0))
-    axes = places((4, 6))
+    axes = full_indices((4, 6))
     movement.clear()
     assert move(node, axes) is move(node, axes)
     assert len(movement._cache) == 1
@@ -175,13 +175,13 @@ def test_the_cache_of_moves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(movement, "MAX_CACHED_MOVES", 3)
     for n in range(2, 12):
         x = leaf(np.zeros((n, 4)))
-        move(UOp(Ops.PERMUTE, x.dtype, (x,), (1, 0)), places((4, n)))
+        move(UOp(Ops.PERMUTE, x.dtype, (x,), (1, 0)), full_indices((4, n)))
     assert len(movement._cache) <= 4
     movement.clear()
 
 
 def test_broadcasting_reads_axes_of_one_element_at_zero() -> None:
-    axes = places((2, 3, 4))
+    axes = full_indices((2, 3, 4))
     assert broadcast_indices(axes, (2, 3, 4), (2, 3, 4)) is axes
     assert broadcast_indices(axes, (2, 3, 4), (3, 1)) == (axes[1], ZERO)
     assert broadcast_indices(axes, (2, 3, 4), ()) == ()
@@ -190,7 +190,7 @@ def test_broadcasting_reads_axes_of_one_element_at_zero() -> None:
 def test_gather_reads_at_a_value_of_the_graph_and_says_where_that_is_inside() -> None:
     x, index = leaf(np.zeros((5, 4))), leaf([[1, 7, 0, -1]], "int32")
     node = UOp(Ops.GATHER, x.dtype, (x, index), 0)
-    axes = places((1, 4))
+    axes = full_indices((1, 4))
     (row, column), conditions = gather_indices(node, axes)
     assert column is axes[1]
     assert row.op is Ops.INDEX and row.src[0] is index
@@ -204,7 +204,7 @@ def test_a_write_follows_the_chain_of_moves(seed: int) -> None:
     chain, shape = random_chain(rng, target.shape)
     value = leaf(np.arange(1.0, np.prod(shape) + 1).reshape(shape))
     node = assign(target, value, *chain)
-    axes = places(shape)
+    axes = full_indices(shape)
     where = destination(node, axes)
     out = np.zeros(target.shape)
     for position in product(*map(range, shape)):
@@ -218,7 +218,7 @@ def test_random_gathers_are_correct() -> None:
     array = np.arange(12.0).reshape(3, 4)
     pool.values.append(Value(leaf(array, "float64"), array, True))
     node = step_gather(pool).uop
-    axes = places(node.shape)
+    axes = full_indices(node.shape)
     moved, _ = gather_indices(node, axes)
     assert [i for i, (a, b) in enumerate(zip(moved, axes, strict=True)) if a is not b] == [node.arg]
     assert moved[node.arg].dtype is dtypes.index

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.references.finite_differences import Function, check, slopes, weighted
+from support.references.finite_differences import Function, check, finite_differences, weighted
 from support.values.arrays import distinct, positive
 
 from glassgrad import Context, Tensor
@@ -252,7 +252,7 @@ BENT: Rows = {  # second derivatives are zero, or too large a graph for differen
     "svd": (lambda x: x.svd()[1], (SQUARE,)),
 }
 
-FLAT = {  # the slope is zero wherever there is one
+FLAT = {  # the derivative is zero wherever there is one
     "all", "allclose", "any", "argmax", "argmin", "argsort", "ceil", "eq", "floor",
     "floor_divide", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "logical_not", "lt",
     "multinomial", "ne", "nonzero", "one_hot", "round", "sign", "trunc", "detach",
@@ -261,7 +261,7 @@ WHOLE = {  # ints only, or ints come out
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bool", "int", "long", "lshift",
     "rshift", "short", "threefry", "bitcast", "random_bits", "randint", "randperm",
 }  # fmt: skip
-NARROW = {"bfloat16", "half", "float"}  # slopes of float64 would be rounded away; tested below
+NARROW = {"bfloat16", "half", "float"}  # differences of float64 would be rounded away; tested below
 RANDOM = {"dropout"}  # tested below
 MADE = {  # tensors out of nothing
     "arange", "const", "const_like", "empty", "empty_like", "eye", "from_blob", "from_dlpack",
@@ -299,14 +299,14 @@ def test_gradients_match_finite_differences_to_second_order_where_smooth(
 
 
 def check_second(function: Function, arrays: tuple[np.ndarray, ...]) -> None:
-    def slope(*xs: Tensor) -> Tensor:
+    def derivative(*xs: Tensor) -> Tensor:
         return sum((weighted(g) for g in weighted(function(*xs)).gradient(*xs)), Tensor(0.0))
 
     inputs = [Tensor(array) for array in arrays]
-    # Adding 0 times each input gives a gradient to those that the slope does not depend on.
-    value = weighted(slope(*inputs)) + sum(((x * 0).sum() for x in inputs), Tensor(0.0))
+    # Adding 0 times each input gives a gradient to those that the derivative does not depend on.
+    value = weighted(derivative(*inputs)) + sum(((x * 0).sum() for x in inputs), Tensor(0.0))
     for which, found in enumerate(value.gradient(*inputs)):
-        wanted = slopes(slope, list(arrays), which)
+        wanted = finite_differences(derivative, list(arrays), which)
         np.testing.assert_allclose(found.numpy(), wanted, rtol=2e-4, atol=2e-4)
 
 
@@ -323,15 +323,15 @@ def test_flat_methods_give_no_gradient(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(NARROW))
 def test_gradients_pass_casts_in_the_dtype_of_the_source(name: str) -> None:
     x = Tensor(X)
-    slope = (getattr(x, name)().double() * 3).sum().gradient(x)[0]
-    assert slope.dtype is x.dtype
-    assert slope.tolist() == [[3.0] * 3] * 2
+    derivative = (getattr(x, name)().double() * 3).sum().gradient(x)[0]
+    assert derivative.dtype is x.dtype
+    assert derivative.tolist() == [[3.0] * 3] * 2
 
 
 def test_dropped_elements_have_no_gradient_and_kept_ones_a_larger_one() -> None:
     x = Tensor.ones(64, dtype="float64").contiguous().realize()
     with Context(TRAINING=1):
         y = x.dropout(0.25)
-    slope = y.sum().gradient(x)[0].numpy()
-    np.testing.assert_allclose(slope, y.numpy())
-    assert 0 < (slope == 0).sum() < 64
+    derivative = y.sum().gradient(x)[0].numpy()
+    np.testing.assert_allclose(derivative, y.numpy())
+    assert 0 < (derivative == 0).sum() < 64

@@ -1,4 +1,4 @@
-"""Instructions -> the needed ones: removes results that unroll copies compute but nobody uses."""
+"""Instructions -> the needed ones: removes unused results of unroll copies."""
 
 from __future__ import annotations
 

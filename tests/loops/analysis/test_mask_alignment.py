@@ -20,7 +20,7 @@ from glassgrad.loops.opts import Opt, OptOps
 
 
 def attention(time: int, offset: int = 1) -> Nest:
-    """Each row sees the places before it, and `offset` more."""
+    """Causal attention: each query attends to the keys before it, and `offset` more."""
     q, k, v = [memory(8, time, 32) for _ in range(3)]
     line = Tensor.arange(time)
     mask = line < line.unsqueeze(1) + offset

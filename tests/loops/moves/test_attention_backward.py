@@ -51,16 +51,17 @@ def expected(q: Array, k: Array, v: Array, g: Array, sees: Array | None) -> list
     scores = scores if sees is None else np.where(sees, scores, -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
-    slopes = g @ np.swapaxes(v, -1, -2)
-    slopes = weights * (slopes - (weights * slopes).sum(-1, keepdims=True)) * size
-    turned = np.swapaxes(slopes, -1, -2)
-    return [weights @ v, slopes @ k, turned @ q, np.swapaxes(weights, -1, -2) @ g]
+    weight_gradients = g @ np.swapaxes(v, -1, -2)
+    row_sums = (weights * weight_gradients).sum(-1, keepdims=True)
+    score_gradients = weights * (weight_gradients - row_sums) * size
+    transposed = np.swapaxes(score_gradients, -1, -2)
+    return [weights @ v, score_gradients @ k, transposed @ q, np.swapaxes(weights, -1, -2) @ g]
 
 
-def mask(places: int, ahead: int, behind: int) -> Array:
-    """Each row sees so many places before and behind its own."""
-    away = np.arange(places) - np.arange(places)[:, None]
-    found: Array = (away < ahead) & (-behind < away)
+def mask(length: int, ahead: int, behind: int) -> Array:
+    """A band mask: queries attend to keys less than `behind` before and `ahead` after their own."""
+    distance = np.arange(length) - np.arange(length)[:, None]
+    found: Array = (distance < ahead) & (-behind < distance)
     return found
 
 
@@ -240,7 +241,7 @@ def test_scratch_is_written_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -
     [
         ((40, 256, 32), 1, 256),  # causal
         ((40, 256, 16), 256, 256),  # everything
-        ((40, 320, 16), 1, 70),  # the last 70 places: loops begin late
+        ((40, 320, 16), 1, 70),  # the last 70 keys: loops start late
         ((40, 192, 8), 65, 3),
         ((4, 10, 160, 24), 1, 160),
         ((2, 20, 96, 16), 96, 1),  # what comes
@@ -249,9 +250,9 @@ def test_scratch_is_written_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -
 def test_gradients_equal_numpy_and_are_deterministic(
     shape: tuple[int, ...], ahead: int, behind: int, threads: int
 ) -> None:
-    x, places = inputs(shape[-1], *shape), shape[-2]
-    far = Tensor.arange(places) - Tensor.arange(places).unsqueeze(1)
-    sees = (far < ahead) & (-behind < far)
+    x, length = inputs(shape[-1], *shape), shape[-2]
+    distance = Tensor.arange(length) - Tensor.arange(length).unsqueeze(1)
+    sees = (distance < ahead) & (-behind < distance)
     tensors = [Tensor(part) for part in x]
     target = Target("CPU", "llvm", cores=threads)
     kernels = planned(*gradients(*tensors, sees=sees), target=target).kernels
@@ -260,7 +261,7 @@ def test_gradients_equal_numpy_and_are_deterministic(
     with Context(THREADS=threads):
         once, again = [[t.numpy() for t in gradients(*tensors, sees=sees)] for _ in range(2)]
     for one, other, wanted in zip(
-        once, again, expected(*x, mask(places, ahead, behind)), strict=True
+        once, again, expected(*x, mask(length, ahead, behind)), strict=True
     ):
         np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=2e-5)
         np.testing.assert_array_equal(one, other)

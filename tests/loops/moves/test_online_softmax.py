@@ -130,13 +130,13 @@ class OnlineSoftmaxChooser(RandomChooser):
 
 
 def sizes(choice: Random) -> tuple[int, int, int, int]:
-    """Heads, rows, places, width: as many as one kernel needs that keeps weights."""
+    """Random heads, rows, length and width, small enough for one kernel that keeps all weights."""
     few = choice.choice((4, 7, 13, 16))
     return choice.choice((8, 9)), choice.randrange(33, 40), choice.randrange(98, 110), few
 
 
 def computed(choose: Callable[[Nest, Target], Recipe], *tensors: Tensor) -> list[Array]:
-    """The values of tensors when somebody else chooses the moves."""
+    """The values of tensors with another policy of moves."""
     roots, *_ = collect_values([tensor.uop for tensor in tensors])
     with pytest.MonkeyPatch.context() as patched, Context(CACHELEVEL=0):
         patched.setattr(pipeline, "current_policy", lambda: choose)
@@ -151,10 +151,10 @@ def test_any_recipe_with_an_online_softmax_gives_the_same(batch: int) -> None:
     carried = 0
     for seed in range(batch * 8, batch * 8 + 8):
         choose, rng = OnlineSoftmaxChooser(seed), np.random.default_rng(seed)
-        heads, rows, places, width = sizes(Random(seed))
+        heads, rows, length, width = sizes(Random(seed))
         q = rng.standard_normal((heads, rows, width)).astype(np.float32)
-        k, v = [rng.standard_normal((heads, places, width)).astype(np.float32) for _ in "kv"]
-        mask = np.where(rng.random((rows, places)) < 0.4, -np.inf, 0).astype(np.float32)
+        k, v = [rng.standard_normal((heads, length, width)).astype(np.float32) for _ in "kv"]
+        mask = np.where(rng.random((rows, length)) < 0.4, -np.inf, 0).astype(np.float32)
         (found,) = computed(choose, attention(*[Tensor(x) for x in (q, k, v, mask)]))
         np.testing.assert_allclose(
             found, expected(q, k, v, mask), rtol=1e-4, atol=1e-5, err_msg=f"{choose.recipes}"
@@ -229,10 +229,10 @@ def test_fully_masked_rows_are_unchanged(amount: int) -> None:
 def test_long_rows_equal_numpy_and_are_deterministic(
     shape: tuple[int, ...], is_causal: bool, threads: int
 ) -> None:
-    *heads, rows, places, width = shape
-    rng = np.random.default_rng(places)
+    *heads, rows, length, width = shape
+    rng = np.random.default_rng(length)
     q = rng.standard_normal((*heads, rows, width)).astype(np.float32)
-    k, v = [rng.standard_normal((*heads, places, width)).astype(np.float32) for _ in "kv"]
+    k, v = [rng.standard_normal((*heads, length, width)).astype(np.float32) for _ in "kv"]
     target = Target("CPU", "llvm", cores=threads)
     result = [Tensor(x) for x in (q, k, v)]
     nest = optimize(
@@ -241,7 +241,7 @@ def test_long_rows_equal_numpy_and_are_deterministic(
         current_policy(),
     )
     assert OptOps.ONLINE_SOFTMAX in ops_of(nest)
-    mask = np.where(np.arange(places) > np.arange(rows)[:, None], -np.inf, 0) if is_causal else 0.0
+    mask = np.where(np.arange(length) > np.arange(rows)[:, None], -np.inf, 0) if is_causal else 0.0
     with Context(THREADS=threads):
         found = [
             result[0].scaled_dot_product_attention(*result[1:], is_causal=is_causal).numpy()
@@ -251,20 +251,20 @@ def test_long_rows_equal_numpy_and_are_deterministic(
     np.testing.assert_array_equal(found[0], found[1])
 
 
-@pytest.mark.parametrize("places", [1536, 1601])
+@pytest.mark.parametrize("length", [1536, 1601])
 @pytest.mark.parametrize(("ahead", "behind"), [(1, 300), (70, 1), (700, 10)])
-def test_sliding_windows_over_long_rows_start_and_end(places: int, ahead: int, behind: int) -> None:
-    rng = np.random.default_rng(places)
-    q, k, v = [rng.standard_normal((2, places, 8)).astype(np.float32) for _ in "qkv"]
-    far = Tensor.arange(places) - Tensor.arange(places).unsqueeze(1)
-    sees = (far < ahead) & (-behind < far)
+def test_sliding_windows_over_long_rows_start_and_end(length: int, ahead: int, behind: int) -> None:
+    rng = np.random.default_rng(length)
+    q, k, v = [rng.standard_normal((2, length, 8)).astype(np.float32) for _ in "qkv"]
+    distance = Tensor.arange(length) - Tensor.arange(length).unsqueeze(1)
+    sees = (distance < ahead) & (-behind < distance)
     tensors = [Tensor(x) for x in (q, k, v)]
     scores = sees.where(tensors[0] @ tensors[1].transpose(-2, -1) * 8**-0.5, -float("inf"))
     nest = optimize(kernel_of(scores.softmax(-1) @ tensors[2]), TARGET, current_policy())
     assert OptOps.ONLINE_SOFTMAX in ops_of(nest)
     (blocks,) = {r for stage in carrying(nest) for r in carried_loops(stage)}
     assert not blocks.src[0].is_const, "blocks that no row sees are left out"
-    away = np.arange(places) - np.arange(places)[:, None]
-    mask = np.where((away < ahead) & (-behind < away), 0, -np.inf)
+    offsets = np.arange(length) - np.arange(length)[:, None]
+    mask = np.where((offsets < ahead) & (-behind < offsets), 0, -np.inf)
     found = (scores.softmax(-1) @ tensors[2]).numpy()
     np.testing.assert_allclose(found, expected(q, k, v, mask), rtol=1e-4, atol=1e-5)

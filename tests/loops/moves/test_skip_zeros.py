@@ -25,7 +25,7 @@ MANY_REGISTERS = replace(TARGET, registers=32, vector_bytes=64)
 
 
 def convolution(size: int, window: int, padding: int, stride: int = 1, dilation: int = 1) -> Nest:
-    """One row of an image and one window: an axis of places, and an axis of steps."""
+    """One row of an image and one window: an axis of positions, and an axis of steps."""
     x, w = memory(1, 1, size, 1), memory(2, 1, window, 1)
     kernel = kernel_of(x.conv2d(w, padding=(padding, 0), stride=stride, dilation=dilation))
     return Nest(kernel.body, kernel.outer, kernel.may_alias)
@@ -107,7 +107,7 @@ def test_sums_without_a_mask_are_refused() -> None:
 
 
 def products_of(size: int) -> int:
-    """How many products the inner loop of a 3x3 convolution has, with so many places in a row."""
+    """How many products the inner loop of a 3x3 convolution has, for a number of pixels per row."""
     x, w = memory(8, 64, size, size), memory(64, 64, 3, 3)
     nest = optimize(kernel_of(x.conv2d(w, padding=1)), MANY_REGISTERS)
     (reduce,) = binders(nest, Ops.REDUCE)

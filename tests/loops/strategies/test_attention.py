@@ -68,7 +68,7 @@ def test_each_product_has_a_tile_in_blocks_of_rows() -> None:
 
 
 def test_of_queries_keys_and_values_in_one_array_only_keys_are_transposed() -> None:
-    """Queries and values are read as they lie, whether they share an argument with keys or not."""
+    """Queries and values are not transposed, whether they share an argument with keys or not."""
     joined = memory(2, 256, 3, 4, 32).permute(2, 0, 3, 1, 4)
     apart = [memory(2, 256, 4, 32).permute(0, 2, 1, 3) for _ in range(3)]
     for q, k, v in (joined, apart):
@@ -165,9 +165,9 @@ def test_a_large_matrix_that_all_rows_need_stays_in_a_kernel_of_its_own() -> Non
     assert len(planned((x @ w).softmax(-1)).kernels) == 2
 
 
-@pytest.mark.parametrize("places", [20_000, 65_536])
-def test_keys_that_fit_no_cache_do_not_put_scores_into_memory(places: int) -> None:
-    q, k, v = [memory(places, WIDTH) for _ in range(3)]
+@pytest.mark.parametrize("length", [20_000, 65_536])
+def test_keys_that_fit_no_cache_do_not_put_scores_into_memory(length: int) -> None:
+    q, k, v = [memory(length, WIDTH) for _ in range(3)]
     assert len(planned(attention(q, k, v)).kernels) == 1
 
 
@@ -231,7 +231,7 @@ def test_loops_over_sliding_windows_start_and_end(time: int) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("time", [128, 192, 250, 263])  # weights are kept, or computed again
+@pytest.mark.parametrize("time", [128, 192, 250, 263])  # weights are stored or recomputed
 def test_gradients_equal_finite_differences(time: int) -> None:
     rng = np.random.default_rng(2)
     q, k, v, g = [rng.standard_normal((16, time, 16)) for _ in "qkvg"]

@@ -74,7 +74,7 @@ def test_image_rows_that_no_tile_fits_are_flattened() -> None:
     nest = shaped(8, 64, 64, 14, padding=1)
     assert OptOps.COALESCE in moves(nest)
     tiles = [opt.arg for opt in nest.recipe if opt.op is OptOps.UPCAST]
-    assert 6 in tiles, "33 tiles of 6 for 196 places; three of 5 for every row of 14 waste more"
+    assert 6 in tiles, "33 tiles of 6 for 196 pixels; three of 5 for every row of 14 waste more"
 
 
 def test_an_image_that_fits_the_cache_is_copied_once_for_all_channels() -> None:

@@ -54,7 +54,7 @@ def test_each_pointer_walks_through_the_copy_with_one_step(made: Made) -> None:
     products = [n for n, line in enumerate(program.uops) if line.op is Ops.MULACC]
     inside = program.uops[products[0] : products[-1]]
     assert not [line for line in inside if line.op in (Ops.CDIV, Ops.CMOD, Ops.SHR, Ops.AND)]
-    assert len(products) == 3 * 6 * 2, "three columns of a tile of six places and two vectors"
+    assert len(products) == 3 * 6 * 2, "three columns of a tile of six pixels and two vectors"
 
 
 @pytest.mark.parametrize("made", [convolution, gradient])

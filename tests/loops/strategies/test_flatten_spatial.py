@@ -24,8 +24,8 @@ def joined(builder: RecipeBuilder) -> dict[int, int]:
     """The sizes of the loops over results after joining, by number."""
     (reduce,) = builder.binders(Ops.REDUCE)
     image = next(index for index in builder.loads(reduce) if index.gate is not None)
-    places = {builder.nest.outer[-2], builder.nest.outer[-1]}
-    number = flatten_spatial_axes(builder, image, places, 4)
+    spatial_axes = {builder.nest.outer[-2], builder.nest.outer[-1]}
+    number = flatten_spatial_axes(builder, image, spatial_axes, 4)
     assert number is not None
     sizes = {r.axis: r.size for r in builder.nest.outer}
     assert builder.nest.outer[-1].axis == number
@@ -40,8 +40,8 @@ def test_a_small_image_has_one_spatial_axis() -> None:
 def test_a_large_image_is_blocked_by_rows(cores: int) -> None:
     target = replace(TARGET, cores=cores, l2_bytes=64 << 10)
     sizes = list(joined(drafted(56, target)).values())
-    blocks, places = sizes[-2:]
-    rows = places // 56
+    blocks, pixels = sizes[-2:]
+    rows = pixels // 56
     assert sizes[:2] == [2, 8] and blocks * rows >= 56 > (blocks - 1) * rows
     assert blocks % cores == 0
     assert 16 * (rows + 2) * 58 * 4 <= target.l2_bytes // 2, "a block with the rows around it"
@@ -51,7 +51,7 @@ def test_one_spatial_axis_is_not_flattened() -> None:
     kernel = kernel_of(memory(2, 4, 30).conv2d(memory(8, 4, 3)))
     builder = RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.may_alias), TARGET)
     (reduce,) = builder.binders(Ops.REDUCE)
-    places = {r for r in builder.nest.outer[-1:] if r.kind is AxisKind.LOOP}
+    spatial_axes = {r for r in builder.nest.outer[-1:] if r.kind is AxisKind.LOOP}
     before = builder.nest
-    assert flatten_spatial_axes(builder, builder.loads(reduce)[0], places, 4) is None
+    assert flatten_spatial_axes(builder, builder.loads(reduce)[0], spatial_axes, 4) is None
     assert builder.nest is before

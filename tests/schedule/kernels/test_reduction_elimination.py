@@ -28,13 +28,13 @@ def summed(body: UOp, *ranges: UOp, op: Ops = Ops.ADD) -> UOp:
     return UOp(Ops.REDUCE, body.dtype, (body, *ranges), op)
 
 
-def run(value: UOp, places: list[int]) -> np.ndarray:
-    """The value for each of six places."""
+def run(value: UOp, indices: list[int]) -> np.ndarray:
+    """The value with each of six indices."""
     out = UOp(Ops.PARAM, value.dtype, (), Param(0, (6,), (1,)))
     store = UOp(Ops.STORE, dtypes.void, (out.index(ROW), value, ROW))
     kernel = Kernel(UOp(Ops.SINK, dtypes.void, (store,)), (ROW,))
     result = np.zeros(6, "float32" if value.dtype is dtypes.float32 else "int32")
-    run_kernel(kernel, [result, np.arange(1, 11).astype("float32"), np.array(places, "int32")])
+    run_kernel(kernel, [result, np.arange(1, 11).astype("float32"), np.array(indices, "int32")])
     return result
 
 
@@ -84,18 +84,18 @@ SELECTIONS = {
 @pytest.mark.parametrize("how", SELECTIONS)
 @pytest.mark.parametrize("is_turned", [False, True])
 @given(
-    places=st.lists(st.integers(-3, 14), min_size=6, max_size=6),
+    indices=st.lists(st.integers(-3, 14), min_size=6, max_size=6),
     offset=st.integers(-2, 5),
 )
 def test_a_one_hot_sum_becomes_a_lookup(
-    how: str, is_turned: bool, places: list[int], offset: int
+    how: str, is_turned: bool, indices: list[int], offset: int
 ) -> None:
     sides = (position(offset), PLACE)
     hit = UOp(Ops.CMPEQ, dtypes.bool, sides[::-1] if is_turned else sides)
     node = summed(SELECTIONS[how](hit, TABLE.index(R).load()), R)
     found = eliminate_reduction(node)
     assert not has_loop(found)
-    np.testing.assert_array_equal(run(found, places), run(node, places))
+    np.testing.assert_array_equal(run(found, indices), run(node, indices))
 
 
 def test_counting_matches_needs_no_loop() -> None:

@@ -16,11 +16,11 @@ from glassgrad.schedule import schedule
 from glassgrad.schedule.kernels.scatter import MIN_TABLE_ROWS, scatter_kernel
 
 
-def table_gradient(rows: int, places: list[int], width: int = 3) -> UOp:
-    """result[v] = sum over n of x[n] where places[n] == v"""
-    count = len(places)
+def table_gradient(rows: int, indices: list[int], width: int = 3) -> UOp:
+    """result[v] = sum over n of x[n] where indices[n] == v"""
+    count = len(indices)
     x = leaf(np.arange(1.0, count * width + 1).reshape(count, 1, width))
-    index = leaf(np.array(places).reshape(count, 1, 1), "int32")
+    index = leaf(np.array(indices).reshape(count, 1, 1), "int32")
     line = UOp(Ops.RESHAPE, dtypes.int32, (UOp(Ops.IOTA, dtypes.int32, (), rows),), (rows, 1))
     hit = UOp(Ops.CMPEQ, dtypes.bool, (line, index))
     return reduce(hit.where(x, const(0, x.dtype)), Ops.ADD, 0)
@@ -55,12 +55,12 @@ def test_other_uses_of_a_scattered_sum_come_after_it() -> None:
 
 def test_compiled_additions_are_right_at_repeated_indices() -> None:
     rng = np.random.default_rng(0)
-    places = rng.integers(-2, 130, 500).tolist()
-    root = table_gradient(128, places, 5)
+    indices = rng.integers(-2, 130, 500).tolist()
+    root = table_gradient(128, indices, 5)
     (view,) = realize([root])
     want = np.zeros((128, 5), np.float32)
     values = np.arange(1.0, 2501.0).reshape(500, 5)
-    for place, row in zip(places, values, strict=True):
+    for place, row in zip(indices, values, strict=True):
         if 0 <= place < 128:
             want[place] += row
     np.testing.assert_allclose(view.numpy(), want, rtol=1e-6)
@@ -85,11 +85,11 @@ def test_a_kernel_without_one_hots_is_left_alone() -> None:
 
 
 def test_gradients_through_tensors_match_numpy() -> None:
-    places = [1, 70, 1, 99]
+    indices = [1, 70, 1, 99]
     table = Tensor(np.ones((100, 2), np.float32)).realize()
-    (gradient,) = table[Tensor(places)].sum().gradient(table)
+    (gradient,) = table[Tensor(indices)].sum().gradient(table)
     want = np.zeros((100, 2), np.float32)
-    np.add.at(want, places, 1)
+    np.add.at(want, indices, 1)
     np.testing.assert_array_equal(gradient.numpy(), want)
 
 
@@ -115,20 +115,20 @@ def test_added_values_may_depend_on_the_index() -> None:
     right([root])
 
 
-def written(rows: int, places: list[int], width: int = 3) -> UOp:
-    """result[v] = x[n] for the last n with places[n] == v, or what was there"""
-    count = len(places)
+def written(rows: int, indices: list[int], width: int = 3) -> UOp:
+    """result[v] = x[n] for the last n with indices[n] == v, or the old contents"""
+    count = len(indices)
     x = leaf(np.arange(1.0, count * width + 1).reshape(count, 1, width))
     before = leaf(-np.arange(1.0, rows * width + 1).reshape(rows, width))
-    index = leaf(np.array(places).reshape(count, 1, 1), "int32")
+    index = leaf(np.array(indices).reshape(count, 1, 1), "int32")
     line = UOp(Ops.RESHAPE, dtypes.int32, (UOp(Ops.IOTA, dtypes.int32, (), rows),), (rows, 1))
     hit = UOp(Ops.CMPEQ, dtypes.bool, (line, index))
     return reduce(hit.where(x, before), Ops.ASSIGN, 0)
 
 
-@pytest.mark.parametrize("places", [[3, 99, 3, 0, 3], [-1, 100, 5, 1000, -50], [7] * 9])
-def test_indexed_writes_happen_in_order(places: list[int]) -> None:
-    root = written(100, places)
+@pytest.mark.parametrize("indices", [[3, 99, 3, 0, 3], [-1, 100, 5, 1000, -50], [7] * 9])
+def test_indexed_writes_happen_in_order(indices: list[int]) -> None:
+    root = written(100, indices)
     (kernel,) = schedule([root], TARGET).kernels
     assert [store.arg for store in kernel.body.src] == [None, Ops.ASSIGN]
     right([root])
@@ -141,9 +141,9 @@ def test_rows_are_written_along_memory_where_one_core_does_it_all() -> None:
     assert [r.size for r in threads.outer] == [5]
 
 
-@pytest.mark.parametrize("places", [[3, 1, 3], [1], [0, -1, 40, 2, 2]])
-def test_for_small_tables_the_last_step_is_found_with_max(places: list[int]) -> None:
-    root = written(MIN_TABLE_ROWS - 1, places)
+@pytest.mark.parametrize("indices", [[3, 1, 3], [1], [0, -1, 40, 2, 2]])
+def test_for_small_tables_the_last_step_is_found_with_max(indices: list[int]) -> None:
+    root = written(MIN_TABLE_ROWS - 1, indices)
     kernels = schedule([root], TARGET).kernels
     nodes = [node for kernel in kernels for node in kernel.body.toposort()]
     assert not [n for n in nodes if n.op is Ops.REDUCE and n.arg is Ops.ASSIGN]

@@ -36,7 +36,7 @@ def apply(
 
 
 def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """How many last places off; infinite where only one of the two is finite or nan."""
+    """The error in ulp; infinite where only one of the two is finite or nan."""
     with np.errstate(all="ignore"):
         rounded = want.astype(got.dtype)
         same = (got == rounded) | (np.isnan(got) & np.isnan(rounded))

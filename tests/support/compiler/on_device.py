@@ -15,7 +15,7 @@ from support.references.graph import Array
 
 
 def realize_on(device: Device, roots: Sequence[UOp], choose: Any = None) -> list[Array]:
-    """What engine.pipeline.realize gives, on this device. Nothing is kept."""
+    """Like engine.pipeline.realize, on this device and without caches."""
     KERNELS.clear()  # another device may have had this one's name
     leaves = signature(roots).leaves
     if choose is None:

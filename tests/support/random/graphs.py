@@ -115,7 +115,7 @@ def random_graph(
 
 
 def smooth_graph(rng: Random, size: int) -> list[UOp]:
-    """A graph of doubles that are not special, so that slopes can be measured."""
+    """A graph of ordinary doubles, so that finite differences are accurate."""
     return grow(Pool(rng, 64, floats=(dtypes.float64,), is_smooth=True), size)
 
 
@@ -198,6 +198,6 @@ def differences(roots: Sequence[UOp], got: Sequence[Array], want: Sequence[Array
             wrong = ~np.isclose(one, other, slack, slack)
         if wrong.any():
             at = tuple(int(i) for i in np.argwhere(wrong)[0])
-            places = f"{int(wrong.sum())} of {wrong.size} wrong, first at {at}"
-            found.append(f"root {number}: {places}: {one[at]!r}, not {other[at]!r}")
+            message = f"{int(wrong.sum())} of {wrong.size} wrong, first at {at}"
+            found.append(f"root {number}: {message}: {one[at]!r}, not {other[at]!r}")
     return found

@@ -1,4 +1,4 @@
-"""Random steps that move elements, and those that give them a place in memory."""
+"""Random movement ops, and ops that materialize a value or write it to memory."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def step_gather(pool: Pool) -> Value:
     return pool.add(UOp(Ops.GATHER, x.dtype, (x.uop, index.uop), axis), x.exact)
 
 
-# ---------------------------------------------------------------------- places in memory
+# ---------------------------------------------------------------------- memory
 
 
 def step_contiguous(pool: Pool) -> Value:
@@ -176,7 +176,7 @@ KEPT = (Ops.REDUCE, Ops.SCAN, Ops.CONTIGUOUS)
 
 
 def step_assign_twice(pool: Pool) -> Value:
-    """What is computed once is written twice to one buffer, at other places or in other order."""
+    """A materialized value is written twice to a buffer, at other indices or in other order."""
     rng = pool.rng
     buffer = rng.choice(list(pool.newest))
     room = buffer.shape

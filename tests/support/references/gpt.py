@@ -93,24 +93,26 @@ def attention(x: Array, weights: dict[str, Array], config: Config, number: int) 
     out = []
     for head in range(config.heads):
         shared = head // (config.heads // config.kv_heads)
-        one, other = turned(q[:, head], config), turned(k[:, shared], config)
+        one, other = rotate(q[:, head], config), rotate(k[:, shared], config)
         scores = one @ other.T / (sqrt(width) if config.has_scaled_scores else 1)
         scores /= number + 1 if config.has_layer_scales else 1
         scores[np.triu_indices(count, 1)] = -np.inf
         if config.windows and config.windows[number]:
             scores[np.tril_indices(count, -config.windows[number])] = -np.inf
-        chances = np.exp(scores - scores.max(-1, keepdims=True))
-        out.append(chances / chances.sum(-1, keepdims=True) @ v[:, shared])
+        weights_of_keys = np.exp(scores - scores.max(-1, keepdims=True))
+        out.append(weights_of_keys / weights_of_keys.sum(-1, keepdims=True) @ v[:, shared])
     return linear(np.concatenate(out, 1), weights, "attention.out")
 
 
-def turned(x: Array, config: Config) -> Array:
+def rotate(x: Array, config: Config) -> Array:
     if config.family == "gpt2":
         return x
     half = config.rotary_width // 2
-    speeds = config.theta ** (-np.arange(half) / half) / np.array(config.divisors or [1.0] * half)
-    spin = config.rotary_factor * np.exp(1j * np.arange(len(x))[:, None] * speeds)
-    found = (x[:, :half] + 1j * x[:, half : 2 * half]) * spin
+    frequencies = config.theta ** (-np.arange(half) / half) / np.array(
+        config.divisors or [1.0] * half
+    )
+    rotation = config.rotary_factor * np.exp(1j * np.arange(len(x))[:, None] * frequencies)
+    found = (x[:, :half] + 1j * x[:, half : 2 * half]) * rotation
     return np.concatenate([found.real, found.imag, x[:, 2 * half :]], 1)
 
 

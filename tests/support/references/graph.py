@@ -185,7 +185,7 @@ def _gather(node: UOp, x: Array, index: Array) -> Array:
     return np.where(inside, found, np.zeros((), x.dtype))
 
 
-# ---------------------------------------------------------------------- reductions and places
+# ---------------------------------------------------------------------- reductions and indices
 
 
 def _reduce(node: UOp, x: Array) -> Array:
@@ -232,12 +232,12 @@ def recurrence(x: Array, factor: Array, axis: int) -> Array:
 
 
 def _assign(node: UOp, target: Array, value: Array) -> Array:
-    places = np.arange(target.size).reshape(target.shape)
+    positions = np.arange(target.size).reshape(target.shape)
     for op, arg in node.arg or ():
-        below = UOp(Ops.EXPAND, dtypes.int64, (), places.shape)  # stands for what is moved
-        places = np.asarray(RULES[op](UOp(op, dtypes.int64, (below,), arg), places))
+        below = UOp(Ops.EXPAND, dtypes.int64, (), positions.shape)  # the shape of the moved value
+        positions = np.asarray(RULES[op](UOp(op, dtypes.int64, (below,), arg), positions))
     out = target.copy()
-    out.reshape(-1)[places] = value
+    out.reshape(-1)[positions] = value
     return out
 
 

@@ -128,30 +128,30 @@ class _Grid:
             done = REDUCERS[node.arg].accumulate(flat[0], axis=0, dtype=flat[0].dtype)
         return np.moveaxis(done.reshape(wide[0].shape), range(len(axes)), axes)
 
-    def _place(self, index: UOp, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
-        """Where to look, made safe, and where that counts."""
-        indices = [self.done[i] for i in index.indices]
+    def _indices_and_gate(self, index: UOp, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
+        """Index arrays, 0 where the gate is false, and the gate."""
+        given = [self.done[i] for i in index.indices]
         gate = np.array(True) if index.gate is None else self.done[index.gate]
-        everything = np.broadcast_arrays(*indices, gate, np.zeros([1] * len(self.axis)))
-        places, where = everything[:-2], everything[-2]
+        everything = np.broadcast_arrays(*given, gate, np.zeros([1] * len(self.axis)))
+        indices, where = everything[:-2], everything[-2]
         if (runs := self._runs(index.ranges)) is not None:
-            *places, where, runs = np.broadcast_arrays(*places, where, runs)
+            *indices, where, runs = np.broadcast_arrays(*indices, where, runs)
             where = where & runs
-        for place, n in zip(places, shape, strict=True):
-            inside = (place >= 0) & (place < n)
+        for index_array, n in zip(indices, shape, strict=True):
+            inside = (index_array >= 0) & (index_array < n)
             assert (inside | ~where).all(), f"an index leaves its buffer: {index}"
-        return [np.where(where, place, 0) for place in places], where
+        return [np.where(where, index_array, 0) for index_array in indices], where
 
     def _load(self, index: UOp) -> Array:
         source = index.src[0]
         if source.op is Ops.STAGE:
             return self._load_stage(source, index)
         array = self.done[source] if source.op is not Ops.STORE else self.done[source.src[0].src[0]]
-        places, where = self._place(index, array.shape)
-        return np.where(where, array[tuple(places)], np.zeros((), array.dtype))
+        indices, where = self._indices_and_gate(index, array.shape)
+        return np.where(where, array[tuple(indices)], np.zeros((), array.dtype))
 
     def _load_stage(self, stage: UOp, index: UOp) -> Array:
-        """Scratch is filled for all values of the outer ranges at once; each has its own."""
+        """Fill scratch for all values of the outer ranges at once; each has its own."""
         count = len(stage.arg)
         outer = [1] * len(self.axis)
         for found in stage.ranges:
@@ -161,24 +161,24 @@ class _Grid:
             np.arange(n).reshape([n if a == axis else 1 for a in range(len(outer))])
             for axis, n in enumerate(outer)
         ]
-        places = np.broadcast_arrays(
+        indices = np.broadcast_arrays(
             *own, *[self.done[i] for i in stage.src[1 : 1 + count]], self.done[stage.src[0]]
         )
-        scratch[tuple(places[:-1])] = places[-1]
-        at, where = self._place(index, stage.arg)
+        scratch[tuple(indices[:-1])] = indices[-1]
+        at, where = self._indices_and_gate(index, stage.arg)
         everything = np.broadcast_arrays(*own, *at)
         return np.where(where, scratch[tuple(everything)], np.zeros((), scratch.dtype))
 
     def _store(self, node: UOp) -> None:
         index, value = node.src[0], self.done[node.src[1]]
         array = self.arrays[index.src[0].arg.slot]
-        places, where = self._place(index, array.shape)
-        *places, where, value = np.broadcast_arrays(*places, where, value)
-        if not places:
+        indices, where = self._indices_and_gate(index, array.shape)
+        *indices, where, value = np.broadcast_arrays(*indices, where, value)
+        if not indices:
             array[()] = value.reshape(())
             return
-        at = tuple([place[where] for place in places])
-        if node.arg in (None, Ops.ASSIGN):  # of equal places, NumPy takes the last
+        at = tuple([index_array[where] for index_array in indices])
+        if node.arg in (None, Ops.ASSIGN):  # NumPy takes the last of equal indices
             array[at] = value[where]
         else:
             REDUCERS[node.arg].at(array, at, value[where])

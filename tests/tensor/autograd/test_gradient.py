@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 from support.random.graphs import smooth_graph
-from support.references.finite_differences import Function, check, slopes, weighted
+from support.references.finite_differences import Function, check, finite_differences, weighted
 from support.references.graph import evaluate
 from support.values.arrays import distinct, positive
 
@@ -99,13 +99,13 @@ def test_second_gradients_match_finite_differences(name: str) -> None:
     inputs = [Tensor(array) for array in arrays]
     for which in range(len(arrays)):
 
-        def slope(*xs: Tensor, i: int = which) -> Tensor:
+        def derivative(*xs: Tensor, i: int = which) -> Tensor:
             return weighted(function(*xs)).gradient(xs[i])[0]
 
-        value = weighted(slope(*inputs))
+        value = weighted(derivative(*inputs))
         flat = [not _depends(value.uop, tensor.uop) for tensor in inputs]
         for other in range(len(arrays)):
-            wanted = slopes(slope, list(arrays), other)
+            wanted = finite_differences(derivative, list(arrays), other)
             if flat[other]:
                 np.testing.assert_allclose(wanted, 0, atol=1e-4)
                 continue
@@ -231,10 +231,10 @@ def test_gradients_of_random_graphs_match_directional_differences(seed: int) -> 
     ]
     found = gradients(value.uop, leaves, value.const_like(1.0).uop)
     directions = {leaf: rng.normal(size=leaf.shape) for leaf in found}
-    slope = sum(float((evaluate(found[leaf]) * directions[leaf]).sum()) for leaf in found)
+    derivative = sum(float((evaluate(found[leaf]) * directions[leaf]).sum()) for leaf in found)
     ends = []
     for step in (1e-6, -2e-6):
         for leaf, direction in directions.items():
             leaf.arg.numpy()[...] += step * direction
         ends.append(float(evaluate(value.uop)))
-    assert slope == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=2e-4, abs=1e-3)
+    assert derivative == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=2e-4, abs=1e-3)

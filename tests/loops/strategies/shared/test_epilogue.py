@@ -58,7 +58,7 @@ def test_strided_lanes_are_transposed_where_a_tile_has_square_blocks() -> None:
     assert [opt.arg for opt in nest.recipe if opt.op is OptOps.SPLIT_EPILOGUE] == [8]
     written = [uop.src[1].dtype for uop in program_of(nest, wide).uops if uop.op is Ops.STORE]
     assert dtypes.float32 not in written, "whole vectors only"
-    assert dtypes.float32.vec(8) in written, "eight places of a row"
+    assert dtypes.float32.vec(8) in written, "eight elements of a row"
 
 
 def test_long_epilogues_are_not_unrolled_to_be_transposed() -> None:

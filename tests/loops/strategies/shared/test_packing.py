@@ -58,7 +58,7 @@ def test_panels_that_lie_side_by_side_are_filled_together() -> None:
 
 
 def test_steps_that_share_a_line_of_a_panel_are_written_together() -> None:
-    """Eight rows are half a line; panels of them lie 8 KB apart, where a cache has few places."""
+    """Eight rows are half a line; panels are 8 KB apart, which map to few cache sets."""
     wide = replace(TARGET, vector_bytes=64, registers=32)
     kernel = kernel_of(memory(2048, 1536).transpose() @ memory(2048, 384))
     blocks = [n for n in optimize(kernel, wide).body.toposort() if n.op is Ops.STAGE]
@@ -78,7 +78,7 @@ def test_often_read_elements_are_packed_one_by_one() -> None:
 def test_window_steps_are_packed_as_one_row() -> None:
     nest = shaped(memory(1, 32, 9, 9).conv2d(memory(32, 32, 3, 3)))
     assert ops_of(nest).count(OptOps.COALESCE) == 3, (
-        "places, and channels with both axes of a window"
+        "pixels, and channels with both axes of a window"
     )
     assert along_memory(nest) == [8]
 
