@@ -213,7 +213,8 @@ def order_all(groups: dict[FusionGroup, None]) -> list[FusionGroup]:
 def run_order(groups: dict[FusionGroup, None]) -> list[FusionGroup]:
     """Each group after those it depends on, in program order; without those in a cycle."""
     waiting = {group: len(group.before) for group in groups}
-    ready = [(group.first, id(group), group) for group, count in waiting.items() if not count]
+    number = {group: i for i, group in enumerate(groups)}  # decides between equal positions
+    ready = [(group.first, number[group], group) for group, count in waiting.items() if not count]
     heapify(ready)
     ordered: list[FusionGroup] = []
     while ready:
@@ -222,7 +223,7 @@ def run_order(groups: dict[FusionGroup, None]) -> list[FusionGroup]:
         for follower in group.after:
             waiting[follower] -= 1
             if not waiting[follower]:
-                heappush(ready, (follower.first, id(follower), follower))
+                heappush(ready, (follower.first, number[follower], follower))
     return ordered
 
 

@@ -61,7 +61,8 @@ def save_contents(lazy: Iterable[TensorCore | ViewGroup]) -> None:
             writes[i:] = [changed.get(later, later) for later in writes[i:]]
     replaced = [write.src[0] for write, is_other in zip(writes, others, strict=True) if is_other]
     for old in dict.fromkeys(replaced):
-        _save_for_readers(old, parameters)
+        newest = replaced_writes().get(old, old)  # saving for one version rebuilds later ones
+        _save_for_readers(newest, parameters)
 
 
 def _new_writes(lazy: Iterable[TensorCore | ViewGroup]) -> dict[UOp, TensorCore | ViewGroup]:

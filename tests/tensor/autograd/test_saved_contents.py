@@ -49,3 +49,18 @@ def test_gradients_that_wait_see_the_contents_before_a_write_to_an_equal_value()
         np.testing.assert_allclose(a.grad.numpy(), np.full(shape, 4.5 / shape[0]), rtol=1e-6)
         np.testing.assert_array_equal(same.numpy(), np.full(shape, 6.0))
         np.testing.assert_array_equal(a.numpy(), np.full(shape, 2.0))
+
+
+def test_contents_are_saved_that_are_made_of_contents_saved_before() -> None:
+    """Saving b rebuilds both pending writes to d; the product needs the first."""
+    w = Tensor([0.5], requires_grad=True)
+    b = Tensor([1.0, 2.0, 3.0]).realize()
+    d = b * 1
+    b[:1] += w
+    d[2:] = 5
+    product = b * d
+    d[0] = 7
+    d.realize()
+    (product * product).sum().backward()
+    assert w.grad.tolist() == [2 * 1.5 * 1.0 * 1.0]
+    assert (d.tolist(), product.tolist()) == ([7, 2, 5], [1.5, 4, 15])
