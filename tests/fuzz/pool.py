@@ -98,6 +98,7 @@ class Pool:
         if not self.fits(shape):
             raise NotApplicable
         divisor = 1
+        is_index = low is not None  # a global one that is written might be out of range next time
         if dtype == "bool":
             low, high = 0, 2
         elif low is None and is_float(dtype):
@@ -107,7 +108,7 @@ class Pool:
         is_parameter = self.has_gradients and is_float(dtype) and self.chance(0.6)
         leaf = Leaf(
             self.name(), shape, dtype, low, high, divisor, self.rng.randrange(1000), is_parameter,
-            not is_parameter and self.chance(0.15),
+            not (is_parameter or is_index) and self.chance(0.15),
         )  # fmt: skip
         self.add_leaf(leaf)
         return leaf.name
