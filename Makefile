@@ -40,7 +40,8 @@ fuzz: sweep
 		--jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(WITHOUT),--without $(WITHOUT))
 	PYTHONPATH=tests $(BIN)/python -m fuzz.captures --programs $(PROGRAMS) \
 		$(if $(SEED),--seed $(SEED))
-	HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -n $(JOBS) -q tests/properties
+	HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -n $(JOBS) -q \
+		$$(grep -rl hypothesis tests --include='test_*.py')
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -112,12 +112,12 @@ def _footprint(constant: int, parts: list[IntegerSet]) -> Coverage:
     digits_of = merge_sets(parts)
     if not all(part.is_dense for part in digits_of):
         raise Unproved("elements between those that are written may be left out")
-    is_injective, reach = True, 0
+    is_injective, reach = all(part.is_injective for part in parts), 0
     for part in digits_of:
         is_injective = is_injective and part.is_injective and part.unit > reach
         reach += part.high - part.low
     digits = frozenset([Digit(p.unit, (p.high - p.low) // p.unit + 1) for p in digits_of])
-    return Coverage(Footprint(constant + sum(p.low for p in digits_of), digits), is_injective)
+    return Coverage(Footprint(constant + sum([p.low for p in parts]), digits), is_injective)
 
 
 # ---------------------------------------------------------------------- kernels

@@ -94,7 +94,10 @@ def _sets_of_group(value: Linear, conditions: list[UOp]) -> list[IntegerSet]:
 
 
 def merge_sets(sets: Iterable[IntegerSet]) -> list[IntegerSet]:
-    """for i in 5: for j in 8: 8·i + j  ->  for k in 40: k"""
+    """for i in 5: for j in 8: 8·i + j  ->  for k in 40: k
+
+    Sets of one integer are left out: callers add their `low` to the sum.
+    """
     result: list[IntegerSet] = []
     for one_set in sorted([p for p in sets if p.high > p.low], key=lambda p: (p.gap, p.unit)):
         if result and (one := _merge_two(result[-1], one_set)) is not None:
@@ -130,14 +133,18 @@ def interval(size: int) -> IntegerSet:
 
 def _single_set(value: Linear) -> IntegerSet:
     """The set of a sum whose values form one set."""
-    found = merge_sets(sets_of(value, []))
+    parts = sets_of(value, [])
+    found = merge_sets(parts)
     if len(found) > 1:
         raise Unproved("a sum has gaps of different sizes")
+    low = value.constant + sum([part.low for part in parts])
+    is_injective = all(part.is_injective for part in parts)
     if not found:
-        return IntegerSet(1, 1, value.constant, value.constant)
+        return IntegerSet(1, 1, low, low, is_injective)
     (one_set,) = found
-    low, high = one_set.low + value.constant, one_set.high + value.constant
-    return IntegerSet(one_set.unit, one_set.gap, low, high, one_set.is_injective)
+    high = low + one_set.high - one_set.low
+    is_injective = is_injective and one_set.is_injective
+    return IntegerSet(one_set.unit, one_set.gap, low, high, is_injective)
 
 
 def _overlapping_tail(atom: UOp) -> IntegerSet:
