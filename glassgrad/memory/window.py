@@ -114,6 +114,8 @@ def _combined_stride(axes: Sequence[tuple[int, int]]) -> int | None:
 
 def has_overlaps(window: Window) -> bool:
     """True if two elements may share an address: repeated axes, overlapping windows."""
+    if 0 in window.shape:
+        return False
     axes = sorted((abs(s), n) for n, s in zip(window.shape, window.strides, strict=True) if n > 1)
     covered = 0
     for stride, size in axes:

@@ -70,7 +70,7 @@ def read_elf(code: bytes) -> Elf:
     """Parse an object file."""
     try:
         return _read(code)
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
+    except (struct.error, IndexError, OverflowError, UnicodeDecodeError) as error:
         raise ObjectError(f"an object file is damaged: {error}") from error
 
 
