@@ -3,6 +3,7 @@
   python bench/side/run.py                                    everything, all installed contenders, 2 and 1 threads
   python bench/side/run.py --only gemm,softmax --peers torch,tinygrad,glassgrad --threads 2
   python bench/side/run.py --sections fresh,scaling --json out.json
+  BENCH_BASE=../before python bench/side/run.py --peers glassgrad_base,glassgrad    two checkouts of this project
 
 Contenders run in processes of their own and take turns, a round each, so that a noisy machine slows all of
 them alike. A cell is the fastest step seen and, in brackets, its ratio to the best contender. '-' means the
@@ -36,6 +37,9 @@ MEMORY = [
     "train GPT-2 124M b1 t128 AdamW",
 ]
 SCALING = [f"tiny GPT {n} layers" for n in (2, 4, 8, 16, 32)]
+
+
+OPTIONAL = ("tinygrad_", "glassgrad_base")  # peers that are named to be run
 
 
 class Run:
@@ -166,7 +170,7 @@ def arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     ap.add_argument("--only", default="", help="comma-separated parts of workload or group names")
-    ap.add_argument("--peers", default=",".join(p for p in PEERS if not p.startswith("tinygrad_")))
+    ap.add_argument("--peers", default=",".join(p for p in PEERS if not p.startswith(OPTIONAL)))
     ap.add_argument("--sections", default=",".join(SECTIONS))
     ap.add_argument(
         "--threads",

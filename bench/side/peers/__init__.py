@@ -14,6 +14,7 @@ PEERS = {
     "tinygrad_llvm": ("tiny", "tinygrad"),
     "tinygrad_beam": ("tiny", "tinygrad"),
     "glassgrad": ("tiny", "glassgrad"),
+    "glassgrad_base": ("tiny", "glassgrad"),  # another checkout: BENCH_BASE
 }
 
 
@@ -57,11 +58,13 @@ def environment(peer: str, threads: int, cache: str) -> dict:
             env |= {"DEV": "CPU:LLVM"}  # needs LLVM 16 or later: LLVM_PATH names the library
         if peer == "tinygrad_beam":
             env |= {"BEAM": "2"}
-    if peer == "glassgrad":
+    if peer.startswith("glassgrad"):
         env |= {
             "THREADS": n,
-            "GLASSGRAD_CACHE": f"{cache}/glassgrad",
+            "GLASSGRAD_CACHE": f"{cache}/{peer}",
             "NUM_CPU_THREADS": n,
-            "CACHEDB": f"{cache}/glassgrad.db",
+            "CACHEDB": f"{cache}/{peer}.db",
         }
+        if peer == "glassgrad_base":
+            env |= {"PYTHONPATH": os.environ["BENCH_BASE"]}
     return env | {"XDG_CACHE_HOME": cache}
