@@ -7,10 +7,11 @@ inlined into one function: for a tiny kernel they take longer than the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from threading import RLock, get_ident
 from typing import Any, cast
 
-from glassgrad.base.config import DEBUG, JIT, NO_GRAD, TRAINING
+from glassgrad.base.config import DEBUG, DEV, JIT, NO_GRAD, TRAINING
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
@@ -18,8 +19,9 @@ from glassgrad.devices.cpu.pool import Table
 from glassgrad.devices.registry import Device
 from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.size import UNBOUND
-from glassgrad.tensor.core import LIVE_TENSORS, TensorRef, forget_tensor
-from glassgrad.tensor.jit.capture import UOP, CapturedGraph, settings_key
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.core import LIVE_TENSORS, TensorRef
+from glassgrad.tensor.jit.capture import CapturedGraph, settings_key
 from glassgrad.tensor.jit.guards import GONE, Guards
 from glassgrad.tensor.jit.output_buffers import OutputBlock
 
@@ -66,11 +68,13 @@ def _simple(
     mode, gradients = TRAINING, NO_GRAD
     holders, held = captured.holders, captured.held
     counters, compare = GlobalCounters, guards.compare
+    hold = _node_comparison(len(captured.last_nodes))
+    forget = LIVE_TENSORS.pop
 
     def replay(args: tuple[Any, ...]) -> Any:
         with lock:
             try:
-                if list(map(UOP, args)) != captured.last_nodes or captured.replays >= until:
+                if not hold(args, captured.last_nodes) or captured.replays >= until:
                     return MISSED
                 if mode.value != training or gradients.value != no_grad:
                     return MISSED
@@ -78,11 +82,12 @@ def _simple(
                     return MISSED
                 if dtypes.default_float is not default or dtypes.default_int is not default_int:
                     return MISSED
-                if Device.DEFAULT != device or not compare():
+                if (DEV.was_changed and Device.DEFAULT != device) or not compare():
                     return MISSED
             except GONE:  # no tensor, no longer there, or not in memory
                 return MISSED
-            if LISTENERS or DEBUG.value >= 2 or not JIT.value or is_verified():
+            is_printed = DEBUG.was_changed and DEBUG.value >= 2
+            if LISTENERS or is_printed or (JIT.was_changed and not JIT.value) or is_verified():
                 return MISSED
             last = made.last
             if last is None:
@@ -105,12 +110,28 @@ def _simple(
             tensor.grad = None
             tensor._is_param = False
             tensor._requires_grad = tensor._view_group = tensor._share_token = None
-            reference = TensorRef(tensor, forget_tensor)
+            reference = TensorRef(tensor, forget)
             reference.thread = get_ident()
             LIVE_TENSORS[reference] = None
             return tensor
 
     return replay
+
+
+@lru_cache
+def _node_comparison(count: int) -> Callable[[tuple[Any, ...], list[UOp]], bool]:
+    """A function that is True if `count` tensors hold these nodes; it raises one of GONE if these
+    are no tensors or not so many.
+    """
+    numbers = range(count)
+    lines = [
+        f"({''.join([f't{n}, ' for n in numbers])}) = tensors",
+        f"({''.join([f'n{n}, ' for n in numbers])}) = nodes",
+        f"return {' and '.join([f't{n}.uop is n{n}' for n in numbers]) or True}",
+    ]
+    names: dict[str, Any] = {}
+    exec("def hold(tensors, nodes):\n    " + "\n    ".join(lines), names)
+    return cast(Callable[[tuple[Any, ...], list[UOp]], bool], names["hold"])
 
 
 def is_simple(captured: CapturedGraph) -> bool:

@@ -84,6 +84,13 @@ def shown(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
+def is_layer_code(module: str | None) -> bool:
+    """True for modules of glassgrad.nn: followed like user code, but functions and globals there
+    never change.
+    """
+    return (module or "").startswith(OWN_CODE)
+
+
 @lru_cache(maxsize=4096)
 def is_library(module: str | None) -> bool:
     """True for modules of the standard library, of this package, and for installed ones that do not
@@ -93,7 +100,7 @@ def is_library(module: str | None) -> bool:
         return False
     root = module.partition(".")[0]
     if root == "glassgrad":
-        return not module.startswith(OWN_CODE)
+        return not is_layer_code(module)
     if root in sys.stdlib_module_names or root == "builtins":
         return True
     found = sys.modules.get(root)

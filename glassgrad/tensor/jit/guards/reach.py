@@ -25,11 +25,10 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 from glassgrad.base.errors import CaptureError
-from glassgrad.base.origin import Origin
 from glassgrad.tensor.jit.guards.attributes import (
     attributes,
     dict_of,
@@ -39,13 +38,23 @@ from glassgrad.tensor.jit.guards.attributes import (
     is_used,
     slots_of,
 )
+from glassgrad.tensor.jit.guards.exclusions import Exclusions, UnguardableValue, origin_of
 from glassgrad.tensor.jit.guards.impure import BUILTINS, FILES, impure_names, why_impure
-from glassgrad.tensor.jit.guards.kinds import is_array, is_library, is_of_user, is_plain, is_tensor
+from glassgrad.tensor.jit.guards.kinds import (
+    is_array,
+    is_layer_code,
+    is_library,
+    is_of_user,
+    is_plain,
+    is_tensor,
+)
 from glassgrad.tensor.jit.guards.names import line_of, names_in
 from glassgrad.tensor.jit.guards.sources import (
     Attributes,
+    Cell,
     ClassOf,
     Contents,
+    Elements,
     Entries,
     Items,
     Length,
@@ -57,29 +66,6 @@ MAX_VALUES = 50_000  # Python values compared before each replay
 MAX_BYTES = 1 << 20  # bytes of an array that is compared by contents
 MAX_WALKS = 16  # walks until no name is new
 FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
-
-
-class UnguardableValue(NamedTuple):
-    """A value that no snapshot can hold."""
-
-    what: str
-    path: str
-    origin: Origin | None
-
-
-class Exclusions(NamedTuple):
-    """What is not followed: values and paths that the user declared constant, and `updated` paths,
-    which the function only updates.
-    """
-
-    values: tuple[Any, ...] = ()
-    paths: frozenset[str] = frozenset()
-    updated: frozenset[str] = frozenset()
-
-    def has(self, value: Any, path: str) -> bool:
-        if path in self.updated or path in self.paths:
-            return True
-        return any(one is value for one in self.values)
 
 
 class ReachableValues:
@@ -190,7 +176,9 @@ class ReachableValues:
             return
         code = function.__code__
         names = self._add_names(code)
-        self._read(Attributes(function, FUNCTION, path or code.co_name))
+        is_fixed = is_layer_code(function.__module__)
+        if not is_fixed:
+            self._read(Attributes(function, FUNCTION, path or code.co_name))
         for name, cell in cells.items():
             self._cell(name, cell)
         space = function.__globals__
@@ -199,7 +187,11 @@ class ReachableValues:
                 self._refuse(f"{name}()", name, code, getattr(builtins, name))
         own = sorted(names & space.keys())
         self._check_impure(code, space, own, names)
-        self._read_items("", space, own)
+        if is_fixed:
+            for name in own:
+                self._follow(name, space[name])
+        else:
+            self._read_items("", space, own)
         for name in sorted(names_in(code).modules & sys.modules.keys()):
             self._follow(name, sys.modules[name])
         own_dict = vars(function)
@@ -225,7 +217,7 @@ class ReachableValues:
     def _refuse(self, what: str, path: str, code: CodeType, value: Any) -> None:
         if not self.skipped.has(value, path):
             line = line_of(code, path.rpartition(".")[2])
-            self.opaque.append(UnguardableValue(what, path, _origin(code, line)))
+            self.opaque.append(UnguardableValue(what, path, origin_of(code, line)))
 
     def _cell(self, name: str, cell: CellType, is_library: bool = False) -> None:
         try:
@@ -234,7 +226,7 @@ class ReachableValues:
             return
         if self.skipped.has(value, name) or (is_library and not _may_hold_code(value)):
             return
-        self._read(Items(cell, _contents, lambda _: name))
+        self._read(Cell(cell, name))
 
     def _follow(self, path: str, value: Any) -> None:
         if value is not None and not is_plain(value) and not is_tensor(value):
@@ -260,7 +252,7 @@ class ReachableValues:
     # ------------------------------------------------------------------ containers
 
     def _sequence(self, path: str, value: Any) -> None:
-        self._read(Items(value, tuple, lambda number: f"{path}[{number}]"))
+        self._read(Elements(value, path))
 
     def _dict(self, path: str, value: Mapping[Any, Any]) -> None:
         keys = list(value)
@@ -338,7 +330,10 @@ class ReachableValues:
         names = [n for n in self._named(space) if not self.skipped.has(space[n], f"{path}.{n}")]
         self._read(Length(space, path))
         if value is self.owner:  # by weak reference
-            self._read(Items(ref(value), lambda held: attributes(held(), slots), slots.__getitem__))
+            if slots:
+                self._read(
+                    Items(ref(value), lambda held: attributes(held(), slots), slots.__getitem__)
+                )
             self._read(Entries(space, names, f"{path}."))
             return
         direct = [name for name in names if is_direct(kind, name)]
@@ -384,15 +379,5 @@ def _may_hold_code(value: Any) -> bool:
     return callable(value) or type(value) is dict
 
 
-def _contents(cell: CellType) -> tuple[Any]:
-    return (cell.cell_contents,)
-
-
 def _keys_and_values(mapping: Mapping[Any, Any]) -> list[Any]:
     return [*mapping, *mapping.values()]
-
-
-def _origin(code: CodeType, line: int) -> Origin:
-    from linecache import getline
-
-    return Origin(code.co_filename, line, getline(code.co_filename, line).strip())

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from glassgrad.base.errors import CaptureError
+from glassgrad.tensor.jit.guards.exclusions import Exclusions
 from glassgrad.tensor.jit.guards.kinds import is_plain, is_tensor, shown
 from glassgrad.tensor.jit.guards.names import is_only_updated
-from glassgrad.tensor.jit.guards.reach import Exclusions, ReachableValues
-from glassgrad.tensor.jit.guards.sources import GuardCode, Items, all_same
+from glassgrad.tensor.jit.guards.reach import ReachableValues
+from glassgrad.tensor.jit.guards.sources import Elements, GuardCode, Items, all_same
 
 GONE = (AttributeError, KeyError, ValueError, TypeError, IndexError, ReferenceError, RuntimeError)
 NOTHING = object()
@@ -147,4 +148,5 @@ class Guards:
 
 def _container(source: Any) -> str:
     path: str = source.path(0)
-    return path.removeprefix("a key of ").rpartition("[")[0] if isinstance(source, Items) else path
+    is_container = isinstance(source, (Items, Elements))
+    return path.removeprefix("a key of ").rpartition("[")[0] if is_container else path

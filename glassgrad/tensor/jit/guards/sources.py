@@ -6,12 +6,14 @@ with the snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import is_
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any, NamedTuple, Protocol
 
 from glassgrad.tensor.jit.guards.kinds import is_equal, is_plain
+
+MAX_INLINED_ELEMENTS = 32  # of a list; longer ones are compared by one call
 
 
 class Source(Protocol):
@@ -104,6 +106,46 @@ class Entries(NamedTuple):
         owner = code.name(self.owner)
         for key, value in zip(self.keys, saved, strict=True):
             yield code.is_same(f"{owner}[{key!r}]", value)
+
+
+class Cell(NamedTuple):
+    """The variable that a closure shares."""
+
+    owner: CellType
+    name: str
+
+    def values(self) -> list[Any]:
+        return [self.owner.cell_contents]
+
+    def path(self, number: int) -> str:
+        return self.name
+
+    def terms(self, code: GuardCode, saved: list[Any]) -> Iterator[str]:
+        yield code.is_same(f"{code.name(self.owner)}.cell_contents", saved[0])
+
+
+class Elements(NamedTuple):
+    """The elements of a list, tuple, set or deque."""
+
+    owner: Collection[Any]
+    prefix: str
+
+    def values(self) -> list[Any]:
+        return list(self.owner)
+
+    def path(self, number: int) -> str:
+        return f"{self.prefix}[{number}]"
+
+    def terms(self, code: GuardCode, saved: list[Any]) -> Iterator[str]:
+        if type(self.owner) in (tuple, frozenset):  # immutable
+            return
+        owner = code.name(self.owner)
+        if type(self.owner) is list and len(saved) <= MAX_INLINED_ELEMENTS:
+            yield f"len({owner}) == {len(saved)}"
+            for number, value in enumerate(saved):
+                yield code.is_same(f"{owner}[{number}]", value)
+        else:
+            yield f"all_same({owner}, {code.name(saved)})"
 
 
 class Items(NamedTuple):
