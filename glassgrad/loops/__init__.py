@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from glassgrad.ir.coverage import check_coverage
-from glassgrad.ir.passes import Pass, run_passes
+from glassgrad.ir.pass_runner import Pass, run_passes
 from glassgrad.ir.stages import Choose, Kernel, Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.analysis.mask_bounds import apply_mask_bounds

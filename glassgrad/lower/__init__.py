@@ -5,12 +5,12 @@ from __future__ import annotations
 from glassgrad.ir.algebra import ALGEBRA
 from glassgrad.ir.coverage import check_stores
 from glassgrad.ir.ops import AxisKind
-from glassgrad.ir.passes import Pass, run_passes
+from glassgrad.ir.pass_runner import Pass, run_passes
 from glassgrad.ir.stages import Nest, Program, Target
-from glassgrad.lower import passes
+from glassgrad.lower import pass_functions as passes
 from glassgrad.lower.emit import Emitter
 from glassgrad.lower.math.legalize import DIVISION, FUNCTIONS, LOW_PRECISION
-from glassgrad.lower.passes import Lowering, Request, rewrite_body
+from glassgrad.lower.pass_functions import Lowering, Request, rewrite_body
 
 PASSES = (
     Pass("simplify values", rewrite_body(ALGEBRA)),

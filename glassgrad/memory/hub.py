@@ -51,8 +51,8 @@ REGISTERING = RLock()
 # attribute of the object -> module with `get`
 PROTOCOLS = {
     "__dlpack__": "glassgrad.memory.bridge_dlpack",
-    "__cuda_array_interface__": "glassgrad.memory.bridge_array",
-    "__array_interface__": "glassgrad.memory.bridge_array",
+    "__cuda_array_interface__": "glassgrad.memory.bridge_array_interface",
+    "__array_interface__": "glassgrad.memory.bridge_array_interface",
     "__arrow_c_array__": "glassgrad.memory.bridge_arrow",
 }
 

@@ -277,7 +277,7 @@ class MemoryView:
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """NumPy's protocol. Arrays made from it keep this view and its owner alive."""
-        from glassgrad.memory.bridge_array import interface_of
+        from glassgrad.memory.bridge_array_interface import interface_of
 
         self._need_host("share")
         self._array_owner = self.obj

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from glassgrad.nn.files.quantised import six_bit_scales
+from glassgrad.nn.files.gguf_dequantise import six_bit_scales
 from glassgrad.tensor.tensor import Tensor
 
 Array = np.ndarray[Any, Any]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glassgrad.ir.passes import Pass, run_passes
+from glassgrad.ir.pass_runner import Pass, run_passes
 from glassgrad.ir.stages import Schedule, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule import passes
+from glassgrad.schedule import pass_functions as passes
 from glassgrad.schedule.kernels.build import base_buffer
-from glassgrad.schedule.passes import Scheduling, shown
+from glassgrad.schedule.pass_functions import Scheduling, shown
 
 PASSES: tuple[Pass[Scheduling, Target], ...] = (
     Pass("normalize and split long reductions", passes.normalize_graph),

@@ -7,7 +7,7 @@ import pytest
 from support.files.gguf import quantised
 
 from glassgrad import GlobalCounters, Tensor
-from glassgrad.nn.files.quantised import FORMATS
+from glassgrad.nn.files.gguf_dequantise import FORMATS
 from glassgrad.nn.quantised import Blocks, QuantisedEmbedding, QuantisedLinear
 
 ROWS, KINDS = 40, (2, 8, 12, 14)

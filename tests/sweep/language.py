@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from glassgrad import Tensor, nn
-from glassgrad.nn.files.quantised import FORMATS
+from glassgrad.nn.files.gguf_dequantise import FORMATS
 from glassgrad.nn.quantised import Blocks, QuantisedEmbedding, QuantisedLinear
 from sweep.programs import (
     FLOATS,

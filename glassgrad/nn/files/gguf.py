@@ -23,8 +23,8 @@ import numpy as np
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.error_paths import path_in_errors
+from glassgrad.nn.files.gguf_dequantise import FORMATS
 from glassgrad.nn.files.mapped import Bytes, are_valid_sizes, checked_slice, map_file, tensor_view
-from glassgrad.nn.files.quantised import FORMATS
 from glassgrad.nn.quantised import Blocks
 from glassgrad.tensor.tensor import Tensor
 

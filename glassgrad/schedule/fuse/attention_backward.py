@@ -11,7 +11,7 @@ from math import prod
 
 from glassgrad.ir.stages import Target
 from glassgrad.schedule.fuse.groups import FusionGroup, Loop, crossing_reads, loop_size
-from glassgrad.schedule.fuse.row_blocks import is_wide_product
+from glassgrad.schedule.fuse.row_block_legality import is_wide_product
 from glassgrad.schedule.graph.attention_scores import WRITES
 from glassgrad.schedule.materialize.statement import Statement
 from glassgrad.schedule.materialize.wide_products import can_fuse_backward

@@ -23,7 +23,7 @@ from glassgrad.schedule.fuse.groups import (
     with_scans_last,
 )
 from glassgrad.schedule.fuse.profitability import may_fuse, may_fuse_siblings
-from glassgrad.schedule.fuse.row_blocks import (
+from glassgrad.schedule.fuse.row_block_legality import (
     MIN_OUTER_ITERATIONS,
     SINGLE_CORE_BYTES,
     has_contraction,

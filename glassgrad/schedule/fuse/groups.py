@@ -10,7 +10,7 @@ from glassgrad.base.fast_dataclasses import field, slotted
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.graph.write_hazards import previous_versions
+from glassgrad.schedule.graph.copies_before_writes import previous_versions
 from glassgrad.schedule.materialize.statement import Statement
 from glassgrad.schedule.movement import Indices
 

@@ -16,13 +16,13 @@ from glassgrad.schedule.fuse.groups import (
     loop_size,
     reaches,
 )
-from glassgrad.schedule.fuse.row_blocks import (
+from glassgrad.schedule.fuse.row_block_legality import (
     MIN_OUTER_ITERATIONS,
     SINGLE_CORE_BYTES,
     can_block_rows,
     has_contraction,
 )
-from glassgrad.schedule.graph.write_hazards import previous_versions
+from glassgrad.schedule.graph.copies_before_writes import previous_versions
 from glassgrad.schedule.materialize.statement import Statement
 from glassgrad.schedule.movement import Indices, destination
 

@@ -48,9 +48,9 @@ from glassgrad.tensor.lazy.deferred import expand_deferred, redirect_readers
 from glassgrad.tensor.lazy.exclusive import GRAPHS, exclusive
 from glassgrad.tensor.lazy.failed_writes import undo_failed_writes
 from glassgrad.tensor.lazy.lazy_zeros import fresh_zeros
-from glassgrad.tensor.lazy.materialization_policy import nodes_worth_keeping, values_to_materialize
 from glassgrad.tensor.lazy.run import pipeline, plan_and_run, run_plan
 from glassgrad.tensor.lazy.unrealized import set_node, unrealized_holders
+from glassgrad.tensor.lazy.values_to_keep import nodes_worth_keeping, values_to_materialize
 from glassgrad.tensor.lazy.views import (
     ViewGroup,
     apply_steps,

@@ -27,7 +27,7 @@ from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps, Recipe
 from glassgrad.loops.search.candidates import try_recipe
 from glassgrad.schedule.fuse import profitability
-from glassgrad.schedule.fuse import row_blocks as blocks
+from glassgrad.schedule.fuse import row_block_legality as blocks
 from glassgrad.schedule.materialize import wide_products
 from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 

@@ -11,11 +11,11 @@ from support.compiler.schedules import TARGET, leaf
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.passes import run_passes
+from glassgrad.ir.pass_runner import run_passes
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.lower import PASSES
-from glassgrad.lower.passes import Lowering, Request
+from glassgrad.lower.pass_functions import Lowering, Request
 
 
 def legalize(body: UOp, target: Target = TARGET) -> UOp:

@@ -10,7 +10,7 @@ from support.files.gguf import gguf_file
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.gguf import gguf_load
-from glassgrad.nn.files.quantised import FORMATS
+from glassgrad.nn.files.gguf_dequantise import FORMATS
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 

@@ -20,7 +20,7 @@ from support.references.gpt import TINY, tiny
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.files.quantised import FORMATS
+from glassgrad.nn.files.gguf_dequantise import FORMATS
 from glassgrad.nn.gpt import GPT, Config, Sampler, generate_ids
 from glassgrad.nn.gpt.load import load
 from glassgrad.nn.quantised import QuantisedEmbedding, QuantisedLinear

@@ -27,8 +27,8 @@ from glassgrad.schedule.fuse.groups import (
     order_all,
     run_order,
 )
+from glassgrad.schedule.graph.copies_before_writes import copy_versions, resolve_write_hazards
 from glassgrad.schedule.graph.normalize import normalize
-from glassgrad.schedule.graph.write_hazards import copy_versions, resolve_write_hazards
 from glassgrad.schedule.materialize.policy import choose_materialization
 from glassgrad.schedule.materialize.statement import Statement
 

@@ -13,7 +13,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule
 from glassgrad.loops import optimize
 from glassgrad.loops.nest import axes
-from glassgrad.schedule.fuse import profitability, row_blocks
+from glassgrad.schedule.fuse import profitability, row_block_legality
 from glassgrad.schedule.graph import attention_scores
 from glassgrad.schedule.graph.attention_scores import rematerialize_scores
 from glassgrad.schedule.materialize import wide_products
@@ -114,12 +114,12 @@ def reference(x: list[np.ndarray], late: bool) -> float:
 def test_gradients_are_the_slopes(
     shape: tuple[int, ...], late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (row_blocks, profitability):
+    for module in (row_block_legality, profitability):
         monkeypatch.setattr(module, "MIN_OUTER_ITERATIONS", 2)
         monkeypatch.setattr(module, "SINGLE_CORE_BYTES", 0)
     monkeypatch.setattr(attention_scores, "MIN_SCORE_BYTES", 0)
     monkeypatch.setattr(wide_products, "WIDE_RATIO", 0)
-    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", 0)
+    monkeypatch.setattr(row_block_legality, "BLOCK_ROWS", 0)
     rng = np.random.default_rng(shape[-2])
     wide = shape[-1]
     x = [rng.standard_normal(s) for s in (shape, shape, shape, (wide, wide), shape)]

@@ -62,7 +62,7 @@ def test_unwritten_elements_read_as_zeros(monkeypatch: pytest.MonkeyPatch) -> No
     def with_a_mistake(made: Schedule) -> Schedule:
         return inner(replace(made, kernels=tuple([half_done(k) for k in made.kernels])))
 
-    monkeypatch.setattr("glassgrad.schedule.passes.zero_uncovered", with_a_mistake)
+    monkeypatch.setattr("glassgrad.schedule.pass_functions.zero_uncovered", with_a_mistake)
     x = Tensor(np.ones((8, 6), np.float32)).realize()
     cache.clear()
     with Context(CACHELEVEL=0):

@@ -11,8 +11,8 @@ from support.random.graphs import random_graph
 from glassgrad.ir.linear import ZERO, add, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.schedule.graph.copies_before_writes import resolve_write_hazards
 from glassgrad.schedule.graph.normalize import normalize
-from glassgrad.schedule.graph.write_hazards import resolve_write_hazards
 from glassgrad.schedule.materialize.policy import (
     choose_materialization,
     evaluations_per_element,

@@ -16,8 +16,8 @@ from glassgrad.schedule.fuse.groups import (
 )
 from glassgrad.schedule.graph.attention_scores import rematerialize_scores
 from glassgrad.schedule.graph.convolution_gradient import fuse_convolution_gradients
+from glassgrad.schedule.graph.copies_before_writes import copy_versions, resolve_write_hazards
 from glassgrad.schedule.graph.normalize import normalize
-from glassgrad.schedule.graph.write_hazards import copy_versions, resolve_write_hazards
 from glassgrad.schedule.kernels.build import build_kernel
 from glassgrad.schedule.kernels.scatter import (
     lower_assign_reductions,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from glassgrad.nn.files.quantised import FORMATS
+from glassgrad.nn.files.gguf_dequantise import FORMATS
 
 Block = list[int]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glassgrad.base.events import Event, PassDone, listen
-from glassgrad.ir.passes import Pass, run_passes
+from glassgrad.ir.pass_runner import Pass, run_passes
 
 PASSES = (
     Pass[int, int]("add", lambda value, amount: value + amount),

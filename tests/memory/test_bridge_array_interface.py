@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassgrad.memory import get
-from glassgrad.memory.bridge_array import format_of
+from glassgrad.memory.bridge_array_interface import format_of
 
 KINDS = st.sampled_from(["i1", "<u2", ">i4", "<f2", "<f4", ">f8", "<c8", ">c16", "?", "S4", "<U2"])
 FIELDS = st.lists(st.tuples(KINDS, st.sampled_from([(), (), (2,), (2, 3)])), min_size=1, max_size=4)

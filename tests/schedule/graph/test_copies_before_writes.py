@@ -7,7 +7,7 @@ from support.compiler.schedules import assign, leaf
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.graph.write_hazards import (
+from glassgrad.schedule.graph.copies_before_writes import (
     copy_versions,
     previous_versions,
     resolve_write_hazards,

@@ -14,7 +14,7 @@ from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.opts import OptOps
 from glassgrad.lower import PASSES, lower
-from glassgrad.lower.passes import Lowering
+from glassgrad.lower.pass_functions import Lowering
 
 
 def passes_of(nest: Nest) -> list[PassDone]:
