@@ -1,4 +1,4 @@
-"""The passes of lowering as functions of its state: expressions first, then instructions."""
+"""The state of lowering, and the passes as functions of it; `__init__.py` lists them in order."""
 
 from __future__ import annotations
 

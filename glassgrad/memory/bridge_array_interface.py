@@ -1,4 +1,7 @@
-"""Array interfaces <-> MemoryView: NumPy's and CUDA's dictionaries of type, shape and address."""
+"""__array_interface__, __cuda_array_interface__ <-> MemoryView, for objects without a better way.
+
+NumPy arrays come as buffers (bridge_buffer.py).
+"""
 
 from __future__ import annotations
 

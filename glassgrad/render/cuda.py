@@ -1,4 +1,4 @@
-"""Program -> CUDA C++ for NVIDIA GPUs."""
+"""Program -> CUDA C++ for NVIDIA GPUs, and the Target of such a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Program -> Metal for Apple GPUs."""
+"""Program -> Metal for Apple GPUs, and the Target of such a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Program -> OpenCL C for any GPU with a driver."""
+"""Program -> OpenCL C for any GPU with a driver, and the Target of such a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes of scheduling as functions of its state: values, statements, groups, kernels."""
+"""The state of scheduling, and the passes as functions of it; `__init__.py` lists them in order."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from glassgrad.ir.show import listing
 from glassgrad.ir.stages import Kernel, Schedule, Target
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.schedule.fuse.fusion import make_fusion_groups
-from glassgrad.schedule.fuse.groups import (
-    FusionGroup,
-    clear_dependencies,
-    deadlocked_versions,
-    singleton,
-)
+from glassgrad.schedule.fuse.groups import FusionGroup, singleton
+from glassgrad.schedule.fuse.run_order import clear_dependencies, deadlocked_versions
 from glassgrad.schedule.graph.attention_scores import rematerialize_scores
 from glassgrad.schedule.graph.convolution_gradient import fuse_convolution_gradients
 from glassgrad.schedule.graph.copies_before_writes import copy_versions, resolve_write_hazards

@@ -13,13 +13,10 @@ from glassgrad.schedule.fuse.groups import (
     FusionGroup,
     Loop,
     absorb,
-    add_dependencies,
     crossing_reads,
     has_path_between,
     loop_size,
-    order_all,
     singleton,
-    sort_statements,
     with_scans_last,
 )
 from glassgrad.schedule.fuse.profitability import may_fuse, may_fuse_siblings
@@ -29,6 +26,7 @@ from glassgrad.schedule.fuse.row_block_legality import (
     has_contraction,
     is_wide_product,
 )
+from glassgrad.schedule.fuse.run_order import add_dependencies, order_all, sort_statements
 from glassgrad.schedule.materialize.statement import Statement
 from glassgrad.schedule.movement import Indices
 

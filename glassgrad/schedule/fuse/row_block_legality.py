@@ -1,4 +1,4 @@
-"""Row-block fusion: matrix products share a kernel with other statements if row blocks pass all."""
+"""Two groups -> may row blocks pass through both? profitability.py asks, fusion.py fuses."""
 
 from __future__ import annotations
 

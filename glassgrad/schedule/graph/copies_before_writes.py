@@ -1,4 +1,7 @@
-"""Write hazards: no buffer is overwritten while its previous contents are still needed."""
+"""Values that read other elements of the buffer that they are written to are copied first.
+
+What else is read before it is overwritten is a matter of order: schedule/fuse/run_order.py.
+"""
 
 from __future__ import annotations
 

@@ -17,13 +17,10 @@ from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
 from glassgrad.schedule.fuse import profitability as module
 from glassgrad.schedule.fuse.fusion import make_fusion_groups
-from glassgrad.schedule.fuse.groups import (
-    FusionGroup,
-    absorb,
-    add_dependency,
+from glassgrad.schedule.fuse.groups import FusionGroup, absorb, add_dependency, has_path_between
+from glassgrad.schedule.fuse.run_order import (
     anti_dependences,
     deadlocked_versions,
-    has_path_between,
     order_all,
     run_order,
 )
