@@ -318,7 +318,7 @@ def _try_all_vectorized(
         return IntegerSet(1, 1, low, high, len(total) == 1)
     differences = numpy.diff(elements)
     return IntegerSet(
-        int(numpy.gcd.reduce(differences)),
+        gcd(*differences.tolist()),
         int(differences.max()),
         low,
         high,

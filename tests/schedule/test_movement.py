@@ -18,9 +18,9 @@ from support.random.movement import (
     step_pad,
     step_permute,
     step_reshape,
-    step_shear,
     step_shrink,
     step_window,
+    step_window_adjoint,
 )
 from support.random.pool import Pool, Refused, Value
 from support.references.graph import Array, evaluate
@@ -48,7 +48,7 @@ STEPS = {
     Ops.SHRINK: step_shrink,
     Ops.FLIP: step_flip,
     Ops.WINDOW: step_window,
-    Ops.WINDOW_ADJOINT: step_shear,
+    Ops.WINDOW_ADJOINT: step_window_adjoint,
 }
 
 

@@ -53,7 +53,7 @@ class Sampler:
         if self.top_k is not None and self.top_k < len(logits):
             order = np.argpartition(logits, -self.top_k)[-self.top_k :]
         chosen = logits[order].astype(np.float64)
-        weights = np.exp((chosen - chosen.max()) / self.temperature)
+        weights = np.exp((chosen - np.max(chosen)) / self.temperature)
         if self.top_p is not None:
             descending = np.argsort(-weights, kind="stable")
             order, weights = order[descending], weights[descending]

@@ -149,8 +149,8 @@ def _window(node: UOp, g: UOp) -> UOp:
     """Each element sums the gradients of the windows that contain it."""
     axis, _, stride, dilation = node.arg
     arg = (axis, node.src[0].shape[axis], stride, dilation)
-    sheared = UOp(WINDOW_ADJOINT, g.dtype, (broadcast_to(g, node.shape),), arg)
-    return reduce_sum(sheared, (len(sheared.shape) - 1,))
+    windows = UOp(WINDOW_ADJOINT, g.dtype, (broadcast_to(g, node.shape),), arg)
+    return reduce_sum(windows, (len(windows.shape) - 1,))
 
 
 def _window_adjoint(node: UOp, g: UOp) -> UOp:

@@ -75,7 +75,7 @@ def nest_of(kernel: Kernel) -> Nest:
 
 
 def rows_of(nest: Nest) -> list[int]:
-    """The rows of planes in scratch."""
+    """The rows of scores in scratch."""
     stages = [node for node in nest.body.toposort() if node.op is Ops.STAGE]
     return [stage.bound[0].axis for stage in stages if len(stage.arg) == 2]
 
@@ -102,16 +102,16 @@ def test_scratch_has_a_block_of_the_scores_and_both_sums() -> None:
 
 def test_rows_of_scratch_have_an_odd_number_of_lines() -> None:
     nest = sweep(nest_of(both_ways()), 64)
-    planes = {node.arg for node in nest.body.toposort() if node.op is Ops.STAGE and 64 in node.arg}
-    assert (64, 272) in planes
-    assert all(len(shape) == 1 or shape[1] * 4 // 64 % 2 for shape in planes)
+    scores = {node.arg for node in nest.body.toposort() if node.op is Ops.STAGE and 64 in node.arg}
+    assert (64, 272) in scores
+    assert all(len(shape) == 1 or shape[1] * 4 // 64 % 2 for shape in scores)
 
 
 def test_rows_of_the_result_are_stored_block_by_block_and_sums_behind() -> None:
     nest = sweep(nest_of(both_ways()), 64)
     (block,) = {r for stage in carrying(nest) for r in carried_loops(stage)}
     inside = [block in store.bound for store in nest.body.src]
-    assert sum(inside) == 2, "what is made of rows, and the gradient of queries"
+    assert sum(inside) == 2, "values of rows, and the gradient of queries"
     assert inside == sorted(inside), "what waits for the last block stands first, and runs the loop"
 
 
@@ -164,9 +164,9 @@ def test_masks_shorten_every_loop_over_keys() -> None:
     kernel = kernel_of(made, *made.gradient(*tensors[:3], gradient=tensors[3]))
     nest = optimize(kernel, TARGET, current_policy())
     assert OptOps.ATTENTION_BACKWARD in ops_of(nest)
-    planes = [n for n in kernel.body.toposort() if n.op is Ops.STAGE and n.arg == (256, 256)]
+    scores = [n for n in kernel.body.toposort() if n.op is Ops.STAGE and n.arg == (256, 256)]
     short = [r for r in axes(nest) if not r.src[0].is_const]
-    assert len(short) >= len(planes) + 2, "planes, and both sums that are carried"
+    assert len(short) >= len(scores) + 2, "scores, and both sums that are carried"
 
 
 # ---------------------------------------------------------------------- values

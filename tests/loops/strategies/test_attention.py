@@ -239,13 +239,15 @@ def test_gradients_equal_finite_differences(time: int) -> None:
     hides = place > place[:, None]
     tensors = [Tensor(x.astype(np.float32)) for x in (q, k, v)]
     found = causal(*tensors).gradient(*tensors, gradient=Tensor(g.astype(np.float32)))
-    for number, slope in enumerate(found):
-        way = rng.standard_normal(q.shape)
+    for number, gradient in enumerate(found):
+        direction = rng.standard_normal(q.shape)
         moved = [[q, k, v], [q, k, v]]
-        moved[0][number] = moved[0][number] + 1e-5 * way
-        moved[1][number] = moved[1][number] - 1e-5 * way
+        moved[0][number] = moved[0][number] + 1e-5 * direction
+        moved[1][number] = moved[1][number] - 1e-5 * direction
         above, below = [(expected(*inputs, hides) * g).sum() for inputs in moved]
-        assert (slope.numpy() * way).sum() == pytest.approx((above - below) / 2e-5, rel=1e-3)
+        assert (gradient.numpy() * direction).sum() == pytest.approx(
+            (above - below) / 2e-5, rel=1e-3
+        )
 
 
 def test_memory_is_linear_in_the_sequence_length() -> None:

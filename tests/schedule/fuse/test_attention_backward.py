@@ -11,7 +11,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.schedule.materialize.wide_products import can_fuse_backward
 
 SHAPE = (16, 256, 32)
-PLANE = 16 * 256 * 256
+SCORES = 16 * 256 * 256
 
 
 def step(*shape: int) -> Schedule:
@@ -21,9 +21,9 @@ def step(*shape: int) -> Schedule:
     return planned(loss, *loss.gradient(q, k, v))
 
 
-def stored(made: Schedule) -> list[int]:
-    """How many results each kernel leaves."""
-    return [sum(s.op is Ops.STORE for s in kernel.body.src) for kernel in made.kernels]
+def store_counts(schedule: Schedule) -> list[int]:
+    """The number of results of each kernel."""
+    return [sum(s.op is Ops.STORE for s in kernel.body.src) for kernel in schedule.kernels]
 
 
 def test_the_backward_pass_is_fused_where_heads_balance_and_blocks_divide_the_rows() -> None:
@@ -37,17 +37,17 @@ def test_the_backward_pass_is_fused_where_heads_balance_and_blocks_divide_the_ro
 
 def test_a_product_both_ways_round_is_one_kernel_without_softmax() -> None:
     x, y, left, right = [memory(16, 256, 16) for _ in range(4)]
-    plane = (x @ y.transpose(-2, -1)).sin()
-    made = planned(plane @ right, plane.transpose(-2, -1) @ left)
-    assert stored(made) == [2]
-    assert PLANE not in sizes(made)
+    scores = (x @ y.transpose(-2, -1)).sin()
+    made = planned(scores @ right, scores.transpose(-2, -1) @ left)
+    assert store_counts(made) == [2]
+    assert SCORES not in sizes(made)
 
 
 def test_scores_that_are_outputs_are_stored_and_read() -> None:
     x, y, left = [memory(16, 256, 16) for _ in range(3)]
-    plane = (x @ y.transpose(-2, -1)).sin()
-    made = planned(plane, plane.transpose(-2, -1) @ left)
-    assert PLANE in sizes(made)
+    scores = (x @ y.transpose(-2, -1)).sin()
+    made = planned(scores, scores.transpose(-2, -1) @ left)
+    assert SCORES in sizes(made)
     assert len(made.kernels) == 2
 
 
@@ -57,28 +57,28 @@ def test_a_step_computes_the_scores_for_the_weights_and_once_for_all_gradients()
 
     made = step(*SHAPE)
     assert sum(has_scores(kernel.body) for kernel in made.kernels) == 2
-    assert PLANE not in sizes(made)
+    assert SCORES not in sizes(made)
 
 
 @pytest.mark.parametrize("is_detached", [True, False])
 def test_the_order_in_which_values_are_met_does_not_matter(is_detached: bool) -> None:
-    """Weights and their slopes, rows in row_blocks each, are found together whoever comes first."""
+    """Weights and their gradients, in row blocks, are fused whichever is visited first."""
     x, g = memory(8, 256, 3 * 64), memory(8, 256, 64)
     source = x.detach() if is_detached else x
     q, k, v = source.reshape(8, 256, 3, 2, 32).permute(2, 0, 3, 1, 4)
     mixed = q.scaled_dot_product_attention(k, v, is_causal=True).transpose(1, 2)
     made = planned(*mixed.reshape(8, 256, 64).gradient(source, gradient=g))
-    assert PLANE not in sizes(made)
-    assert stored(made) == [3, 1], "all gradients, and how they lie"
+    assert SCORES not in sizes(made)
+    assert store_counts(made) == [3, 1], "all gradients, and their layout"
 
 
 def test_gradients_that_are_written_into_memory_are_right_too() -> None:
     q, k, v, g = [memory(*SHAPE) for _ in range(4)]
     made = q.scaled_dot_product_attention(k, v)
-    slopes = made.gradient(q, k, v, gradient=g)
+    gradients = made.gradient(q, k, v, gradient=g)
     room = memory(*SHAPE)
-    room.assign(room + slopes[1])
-    assert PLANE not in sizes(planned(made, slopes[0], slopes[2], room))
+    room.assign(room + gradients[1])
+    assert SCORES not in sizes(planned(made, gradients[0], gradients[2], room))
 
 
 def test_an_unrelated_wide_product_does_not_prevent_the_fused_backward_pass() -> None:
@@ -89,7 +89,9 @@ def test_an_unrelated_wide_product_does_not_prevent_the_fused_backward_pass() ->
     rows = wide - wide.mean(-1, keepdim=True)
     made = planned(*(weights * g).sum().gradient(q, k, v), rows, rows.sum((0, 1)))
     alone = planned(*(weights * g).sum().gradient(q, k, v))
-    assert max(stored(made)) == max(stored(alone)) == 3, "all three gradients are one kernel's"
+    assert max(store_counts(made)) == max(store_counts(alone)) == 3, (
+        "all three gradients are one kernel's"
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

@@ -19,7 +19,7 @@ from glassgrad.schedule.graph.attention_scores import rematerialize_scores
 from glassgrad.schedule.materialize import wide_products
 
 SHAPE = (16, 256, 32)
-PLANE = 16 * 256 * 256
+SCORES = 16 * 256 * 256
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
@@ -27,7 +27,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
 
 
 def trained(is_causal: bool = True, shape: tuple[int, ...] = SHAPE) -> Schedule:
-    """A step whose gradient comes long after the weights: something is made of the result first."""
+    """A step whose gradient comes long after the weights: other operations use the result first."""
     q, k, v, w, g = [memory(*found) for found in (shape, shape, shape, (32, 32), shape)]
     loss = ((attend(q, k, v, is_causal) @ w).softmax() * g).sum()
     return planned(loss, *loss.gradient(q, k, v, w))
@@ -35,18 +35,18 @@ def trained(is_causal: bool = True, shape: tuple[int, ...] = SHAPE) -> Schedule:
 
 @pytest.mark.parametrize("is_causal", [True, False])
 def test_no_kernel_of_a_training_step_stores_scores_or_weights(is_causal: bool) -> None:
-    assert PLANE not in sizes(trained(is_causal))
+    assert SCORES not in sizes(trained(is_causal))
 
 
 @pytest.mark.parametrize(
     ("shape", "counts"),
     [
-        ((16, 256, 32), [6]),  # scores, slopes of weights, their sums, queries, keys, values
+        ((16, 256, 32), [6]),  # scores, gradients of weights, their sums, queries, keys, values
         (
             (16, 252, 32),
             [5, 4],
-        ),  # no row_blocks divide the rows: slopes, queries; turned, the others
-        ((7, 288, 32), [4, 4]),  # two cores would wait for one plane
+        ),  # no block size divides the rows: two kernels, one with transposed scores
+        ((7, 288, 32), [4, 4]),  # two cores would wait for one head
     ],
 )
 def test_gradients_are_one_kernel_or_one_for_queries_and_one_for_keys_and_values(
@@ -72,8 +72,8 @@ def test_all_loops_over_masked_keys_are_shortened() -> None:
 def test_few_heads_with_long_sequences_store_no_weights_either(shape: tuple[int, ...]) -> None:
     q, k, v, w, g = [memory(*shape) for shape in (shape, shape, shape, (32, 32), shape)]
     loss = ((attend(q, k, v) @ w).softmax() * g).sum()
-    places = shape[-2]
-    assert max(sizes(planned(loss, *loss.gradient(q, k, v, w)))) < places * places / 8
+    length = shape[-2]
+    assert max(sizes(planned(loss, *loss.gradient(q, k, v, w)))) < length * length / 8
 
 
 def test_a_gradient_that_does_not_wait_shares_the_kernel_of_the_forward_pass() -> None:
@@ -81,7 +81,7 @@ def test_a_gradient_that_does_not_wait_shares_the_kernel_of_the_forward_pass() -
     made = attend(q, k, v)
     schedule = planned(made, *made.gradient(q, k, v, gradient=g))
     assert len(schedule.kernels) == 1
-    assert PLANE not in sizes(schedule)
+    assert SCORES not in sizes(schedule)
 
 
 def test_products_that_are_deep_small_or_alone_are_left_as_they_are() -> None:
@@ -93,10 +93,10 @@ def test_products_that_are_deep_small_or_alone_are_left_as_they_are() -> None:
 
 
 def test_factors_may_be_looked_up() -> None:
-    table, places = memory(50, 32), memory(16, 256, dtype=dtypes.int32)
+    table, indices = memory(50, 32), memory(16, 256, dtype=dtypes.int32)
     k, v, g = [memory(*SHAPE) for _ in range(3)]
-    made = attend(table[places], k, v)
-    assert PLANE not in sizes(planned(made, *made.gradient(table, k, v, gradient=g)))
+    made = attend(table[indices], k, v)
+    assert SCORES not in sizes(planned(made, *made.gradient(table, k, v, gradient=g)))
 
 
 def reference(x: list[np.ndarray], late: bool) -> float:
@@ -111,7 +111,7 @@ def reference(x: list[np.ndarray], late: bool) -> float:
 
 @pytest.mark.parametrize("late", [True, False])
 @pytest.mark.parametrize("shape", [(4, 16, 4), (3, 24, 8), (2, 2, 9, 4), (5, 20, 3)])
-def test_gradients_are_the_slopes(
+def test_gradients_are_finite_differences(
     shape: tuple[int, ...], late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (row_block_legality, profitability):
@@ -126,11 +126,15 @@ def test_gradients_are_the_slopes(
     tensors = [Tensor(part.astype(np.float32)) for part in x]
     made = attend(*tensors[:3]) @ tensors[3]
     loss = ((made.tanh() if late else made) * tensors[4]).sum()
-    for number, slope in enumerate(loss.gradient(*tensors[:4])):
-        way = rng.standard_normal(x[number].shape)
-        moved = [[*x[:number], x[number] + sign * way, *x[number + 1 :]] for sign in (1e-5, -1e-5)]
+    for number, gradient in enumerate(loss.gradient(*tensors[:4])):
+        direction = rng.standard_normal(x[number].shape)
+        moved = [
+            [*x[:number], x[number] + sign * direction, *x[number + 1 :]] for sign in (1e-5, -1e-5)
+        ]
         above, below = [reference(inputs, late) for inputs in moved]
-        assert (slope.numpy() * way).sum() == pytest.approx((above - below) / 2e-5, rel=2e-3)
+        assert (gradient.numpy() * direction).sum() == pytest.approx(
+            (above - below) / 2e-5, rel=2e-3
+        )
 
 
 @pytest.mark.parametrize("widths", [(13, 784, 1), (13, 784, 3), (3, 2000, 1)])

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 from support.compiler.schedules import leaf, right
 from support.random.graphs import STEPS, random_graph
-from support.random.movement import step_gather, step_pad, step_shear, step_shrink
+from support.random.movement import step_gather, step_pad, step_shrink, step_window_adjoint
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
@@ -127,6 +127,6 @@ def test_a_deep_chain_is_built_without_recursion() -> None:
 
 def test_no_load_leaves_its_buffer_in_graphs_full_of_guards() -> None:
     """The reference that runs the kernels refuses an index outside whose gate is open."""
-    steps = dict(STEPS) | {step_pad: 20, step_shear: 10, step_gather: 15, step_shrink: 10}
+    steps = dict(STEPS) | {step_pad: 20, step_window_adjoint: 10, step_gather: 15, step_shrink: 10}
     for seed in range(60):
         right(random_graph(Random(seed), 14, steps=steps))

@@ -37,9 +37,9 @@ from support.random.movement import (
     step_pad,
     step_permute,
     step_reshape,
-    step_shear,
     step_shrink,
     step_window,
+    step_window_adjoint,
 )
 from support.random.pool import Pool, Refused, Value, step_iota, step_leaf
 from support.random.reductions import (
@@ -74,7 +74,7 @@ STEPS: dict[Step, int] = {  # and how often each is tried
     step_shrink: 3,
     step_flip: 2,
     step_window: 2,
-    step_shear: 2,
+    step_window_adjoint: 2,
     step_gather: 2,
     step_reduce: 8,
     step_scan: 4,

@@ -94,7 +94,7 @@ def step_window(pool: Pool) -> Value:
     return moved(pool, Ops.WINDOW, x, (axis, size, pool.rng.choice((1, 1, 2, 3)), dilation))
 
 
-def step_shear(pool: Pool) -> Value:
+def step_window_adjoint(pool: Pool) -> Value:
     x = pool.pick(lambda value: len(value.shape) > 1 and 0 not in value.shape)
     axis = pool.rng.randrange(len(x.shape) - 1)
     stride, dilation = pool.rng.choice((1, 1, 2, 3)), pool.rng.choice((1, 1, 2, 3))

@@ -164,7 +164,7 @@ def _window(node: UOp, x: Array) -> Array:
     return np.stack(columns, -1)
 
 
-def _shear(node: UOp, x: Array) -> Array:
+def _window_adjoint(node: UOp, x: Array) -> Array:
     axis, _, stride, dilation = node.arg
     out = np.zeros(node.shape, x.dtype)
     to, source = np.moveaxis(out, axis, 0), np.moveaxis(x, axis, 0)
@@ -286,7 +286,7 @@ RULES: dict[Ops, Callable[..., Any]] = {
     Ops.SHRINK: _shrink,
     Ops.FLIP: _flip,
     Ops.WINDOW: _window,
-    Ops.WINDOW_ADJOINT: _shear,
+    Ops.WINDOW_ADJOINT: _window_adjoint,
     Ops.GATHER: _gather,
     Ops.REDUCE: _reduce,
     Ops.SCAN: _scan,
