@@ -1,5 +1,6 @@
 # Each target creates .venv and installs what it needs; only Python 3.11 to 3.13 and make are required.
 PYTHON ?= python3
+unexport PYTHON
 BIN := .venv/bin
 READY := .venv/ready
 ORACLE_READY := .venv-oracle/ready

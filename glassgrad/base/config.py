@@ -240,6 +240,12 @@ class Context:
                 sent, step = error, generator.throw
 
 
+def is_switched_on(name: str) -> bool:
+    """True for NAME=1 in the environment. PYTHON=/usr/bin/python3 is meant for other programs."""
+    text = os.environ.get(name, "").strip()
+    return text.isdecimal() and int(text) > 0
+
+
 def getenv(name: str, default: Any = 0) -> Any:
     """An environment variable, converted to the type of the default.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from threading import RLock
 
-from glassgrad.base.config import DEBUG, DEV, getenv
+from glassgrad.base.config import DEBUG, DEV, is_switched_on
 from glassgrad.base.errors import DeviceError
 from glassgrad.devices.protocol import Device as DeviceProtocol
 
@@ -63,7 +63,7 @@ class Registry:
         if wanted:
             return self._require_family(self.canonicalize(wanted))
         if self.default_name is None:  # like all of the environment, read once
-            self.default_name = next((family for family in FAMILIES if getenv(family)), "CPU")
+            self.default_name = next(filter(is_switched_on, FAMILIES), "CPU")
         return self.default_name
 
     @DEFAULT.setter

@@ -50,6 +50,16 @@ def test_older_spellings_of_the_default_work(monkeypatch: pytest.MonkeyPatch) ->
         assert fresh.DEFAULT == "CLANG"  # the environment is read once
 
 
+@pytest.mark.parametrize("value", ["/usr/bin/python3", "", "0", "no"])
+def test_other_programs_may_use_the_names_of_devices(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many build environments set PYTHON to an interpreter."""
+    monkeypatch.setenv("PYTHON", value)
+    with Context(DEV=""):
+        assert Registry().DEFAULT == "CPU"
+
+
 def test_a_file_cannot_compute() -> None:
     with pytest.raises(DeviceError, match="is a file and cannot compute"):
         Device["DISK:a.bin"]
