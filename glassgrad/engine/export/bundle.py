@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from glassgrad.base.errors import FormatError
 
-MAGIC = b"glassgrad export 1\n"
+FORMAT = 2  # of the manifest; another one is refused
+MAGIC = b"glassgrad export %d\n" % FORMAT
 HEAD_BYTES = len(MAGIC) + 32 + 8
 LINE_BYTES = 64
 
@@ -56,10 +57,12 @@ def read_bundle(path: Path) -> Bundle:
     written.
     """
     with path.open("rb") as file:
-        if not file.read(len(MAGIC)) == MAGIC:
+        found = file.read(len(MAGIC))
+        if found != MAGIC:
+            is_other = found.startswith(MAGIC.rpartition(b" ")[0])
+            what = "was exported by another version of glassgrad" if is_other else "is no export"
             raise FormatError(
-                f"{path} is not a function exported by this version of glassgrad",
-                hint="write one with glassgrad.export(function, path)",
+                f"{path} {what}", hint="write it again with glassgrad.export(function, path)"
             )
         mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     start = HEAD_BYTES + int.from_bytes(mapped[HEAD_BYTES - 8 : HEAD_BYTES], "little")

@@ -163,7 +163,7 @@ class CText:
         """The base of an output, and its number of elements (-1: not allocated by the function)."""
         bases: list[Row] = self.entry["bases"]
         if "made" in output:
-            return len(bases) + output["made"], self.capture["made"][output["made"]][1]
+            return len(bases) + output["made"], self.capture["allocated"][output["made"]][1]
         kind = "argument" if "argument" in output else "storage"
         for number, base in enumerate(bases):
             if base.get(kind) == output[kind]:
@@ -194,7 +194,7 @@ class CText:
                 INCLUDED.format(name=self.name, part=part, path=path)
                 for part, path in parts.items()
             ),
-            "bases": len(self.entry["bases"]) + len(self.capture["made"]) + 1,
+            "bases": len(self.entry["bases"]) + len(self.capture["allocated"]) + 1,
             "words": max(1, len(words) + len(values)),
             "places": ", ".join(f"{{{w}, {b}, {o}}}" for w, b, o in words) or "{0, 0, 0}",
             "place_count": len(words),
@@ -220,7 +220,7 @@ class CText:
         for launch in self.capture["launches"]:
             starts.append(at)
             for slot in launch["slots"]:
-                words.append((at, *self.capture["places"][slot]))
+                words.append((at, *self.capture["locations"][slot]))
                 at += 1
             for number in launch["variables"]:
                 values.append((at, number))
@@ -241,11 +241,12 @@ class CText:
                 cells += base["cells"]
         first = len(self.entry["bases"])
         direct = {result.base for result in self.results if result.is_direct}
-        for base, (dtype, size) in enumerate(self.capture["made"], first):
+        for base, (dtype, size) in enumerate(self.capture["allocated"], first):
             if base not in direct:
                 lines += _allocation(base, size * dtypes.named(dtype).itemsize)
         if self.capture["arena_bytes"]:
-            lines += _allocation(first + len(self.capture["made"]), self.capture["arena_bytes"])
+            base = first + len(self.capture["allocated"])
+            lines += _allocation(base, self.capture["arena_bytes"])
         return lines
 
     def _body(self, values: list[tuple[int, int]]) -> list[str]:

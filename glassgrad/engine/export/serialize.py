@@ -96,13 +96,12 @@ def pack(capture: Capture, library: Library) -> Row:
             }
             for launch in capture.launches
         ],
-        "places": capture.locations,
-        "given": len(capture.inputs),
-        "made": [(storage.dtype.name, storage.size) for storage in capture.allocated],
+        "locations": capture.locations,
+        "allocated": [(storage.dtype.name, storage.size) for storage in capture.allocated],
         "arena_bytes": capture.arena_bytes,
         "cells": [_cells_row(cells) for cells, _ in capture.cells],
         "cells_at": [numbers.get(id(storage)) for storage in capture.inputs],
-        "guarded": capture.checked_launches,
+        "checked_launches": capture.checked_launches,
         "saved": capture.saved,
     }
 
@@ -191,7 +190,7 @@ def unpack(row: Row, inputs: list[Storage], linked: LinkedLibrary) -> Capture:
         for found in row["launches"]
     ]
     name = linked.device.name
-    allocated = [Storage(name, size, dtypes.named(dtype)) for dtype, size in row["made"]]
+    allocated = [Storage(name, size, dtypes.named(dtype)) for dtype, size in row["allocated"]]
     cells = []
     for base, number in enumerate(row["cells_at"]):
         if number is not None:
@@ -202,8 +201,8 @@ def unpack(row: Row, inputs: list[Storage], linked: LinkedLibrary) -> Capture:
             )
             view = View(storage, storage.dtype, (storage.size,), (1,))
             cells.append((ErrorCells(base, found["launch"], checks), view))
-    locations = [Location(*place) for place in row["places"]]
-    rollback = row["guarded"], tuple(row["saved"])
+    locations = [Location(*location) for location in row["locations"]]
+    rollback = row["checked_launches"], tuple(row["saved"])
     return Capture(
         launches, locations, inputs, allocated, row["arena_bytes"], linked.device, cells, *rollback
     )

@@ -54,9 +54,17 @@ def test_a_file_that_ends_too_early_is_refused(path: Path) -> None:
             read_bundle(path)
 
 
-@pytest.mark.parametrize("contents", [b"", b"\x7fELF and so on", b"glassgrad export 9\n"])
-def test_other_files_are_refused(tmp_path: Path, contents: bytes) -> None:
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        (b"", "is no export"),
+        (b"\x7fELF and so on", "is no export"),
+        (b"glassgrad export 1\n", "was exported by another version of glassgrad"),
+        (b"glassgrad export 9\n", "was exported by another version of glassgrad"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, contents: bytes, message: str) -> None:
     path = tmp_path / "other"
     path.write_bytes(contents)
-    with pytest.raises(FormatError, match="not a function exported by this version"):
+    with pytest.raises(FormatError, match=message):
         read_bundle(path)
