@@ -1,4 +1,4 @@
-"""Coverage proofs: loop moves do not change which elements a kernel writes.
+"""Coverage proofs: a kernel writes every element of its results, and loop moves keep it so.
 
 The addresses of a store are a set of integers in mixed-radix form (ir/value_sets.py). Equal digits
 are equal sets, however loops were split, coalesced, padded or reordered.

@@ -1,4 +1,7 @@
-"""Kernel -> Nest: give every axis a loop, then apply the moves that make it fast."""
+"""Kernel -> Nest: give every axis a loop, then apply the moves that make it fast.
+
+PASSES lists the passes in order.
+"""
 
 from __future__ import annotations
 

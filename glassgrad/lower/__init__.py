@@ -1,4 +1,7 @@
-"""Nest -> Program: loops, registers, vectors and addresses in one flat list of instructions."""
+"""Nest -> Program: loops, registers, vectors and addresses in one flat list of instructions.
+
+PASSES lists the passes in order.
+"""
 
 from __future__ import annotations
 

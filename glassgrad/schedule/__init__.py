@@ -1,4 +1,7 @@
-"""Graph -> Schedule: each value is computed where it is used, staged inside a kernel, or stored."""
+"""Graph -> Schedule: each value is computed where it is used, staged inside a kernel, or stored.
+
+PASSES lists the passes in order.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers, nested lists, bytes, arrays -> nodes: Python data as buffers of the graph."""
+"""Python data -> nodes: numbers, lists and arrays are copied; `buffer_of` shares memory of others."""
 
 from __future__ import annotations
 

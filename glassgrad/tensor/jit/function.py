@@ -1,7 +1,10 @@
 """TinyJit: a function of tensors -> one native call.
 
 The first call runs the function, the second runs it and captures what was computed, later calls
-replay that. Memory that a replay reads or writes is of one of these kinds:
+replay that. Against stale values: guards/ compares Python values, guards/impure.py refuses what it
+cannot compare, `capture` compares outside tensors, and `trace` now and then whole expressions.
+
+Memory that a replay reads or writes is of one of these kinds:
 
     argument    passed at each call
     captured    held by an outside tensor, as weights are; read by reference, perhaps written
@@ -10,11 +13,10 @@ replay that. Memory that a replay reads or writes is of one of these kinds:
     returned    new for each call
     temporary   everything else, in an arena of the capture
 
-Three checks keep a replay from computing with stale values. Guards (`guards/`) compare every Python
-value that the function can reach before each replay; after a change the function is captured again.
-What no guard can compare (clocks, files, iterators) raises an error at the capture. And replays
-number 3, 4, 8, 16, ... run the function instead and compare what it computed with the capture
-(`trace`); a difference is an error.
+Guards compare every Python value that the function can reach before each replay; after a change the
+function is captured again. What no guard can compare (clocks, files, iterators) raises an error at
+the capture. Replays number 3, 4, 8, 16, ... run the function instead and compare what it computed
+with the capture; a difference is an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What guards leave out: values declared constant, and values that no snapshot can hold."""
+"""Records of what is not guarded: declared constants, and values that `impure` or `reach` refuse."""
 
 from __future__ import annotations
 
