@@ -1,4 +1,4 @@
-"""Python data -> nodes: numbers, lists and arrays are copied; `buffer_of` shares memory of others."""
+"""Python data -> nodes: numbers, lists and arrays are copied; `buffer_of` shares their memory."""
 
 from __future__ import annotations
 

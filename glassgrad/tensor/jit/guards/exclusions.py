@@ -1,4 +1,4 @@
-"""Records of what is not guarded: declared constants, and values that `impure` or `reach` refuse."""
+"""Records of what is not guarded: constants, and values that `impure` or `reach` refuse."""
 
 from __future__ import annotations
 
