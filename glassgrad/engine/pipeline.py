@@ -38,7 +38,6 @@ from glassgrad.engine.plan.plan import Plan
 from glassgrad.engine.verify.verify import needs_references, with_references
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
-from glassgrad.ir.spec import check
 from glassgrad.ir.stages import Check, Executable, Kernel, Launch, Source, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
@@ -202,6 +201,7 @@ def write_source(kernel: Kernel, target: Target, optimize: Optimize | None = Non
     """Kernel ──▶ Nest ──▶ Program ──▶ Source; `optimize` chooses and makes the loop moves."""
     # Imported here: a process that finds its sources on disk starts faster without these.
     from glassgrad.engine.compile.code_length import lower_within_limit
+    from glassgrad.ir.spec import check
     from glassgrad.render import render
 
     check(kernel.body, "kernel")

@@ -8,14 +8,17 @@ from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from glassgrad.base.config import DEBUG
 from glassgrad.base.events import LISTENERS, StageEntered, announce
-from glassgrad.base.progress import tqdm
 from glassgrad.devices.cpu.machine import usable_cores
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.debug import report_executable
 from glassgrad.ir.stages import Executable, Source
+
+if TYPE_CHECKING:
+    from glassgrad.base.progress import tqdm
 
 PROGRESS_BAR_DELAY = 1.0  # seconds of compiling before a progress bar is shown
 
@@ -70,6 +73,8 @@ class _ProgressBar:
             if self.shown is not None:
                 self.shown.update(1)
             elif perf_counter() - self.start > PROGRESS_BAR_DELAY and sys.stderr.isatty():
+                from glassgrad.base.progress import tqdm
+
                 self.shown = tqdm(desc="compiling", total=self.count, unit="kernel")
                 self.shown.start = self.start
                 self.shown.update(self.done)
