@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -360,76 +359,3 @@ def test_tiny_kernels_of_a_capture_wait_for_no_other_core() -> None:
     programs = [one.executable.source.program for one in captured.replay.capture.launches]
     assert len(programs) == 20
     assert {program.cores for program in programs} == {1}
-
-
-def test_threads_that_replay_with_the_same_tensors_get_results_of_their_own() -> None:
-    f = jit(lambda x: x + 1)
-    x = row(*range(64))
-    wanted = x.numpy() + 1
-    for _ in range(3):
-        f(x)
-
-    def work() -> bool:
-        held = [f(x) for _ in range(300)]
-        places = {one.uop.arg.address for one in held}
-        return len(places) == 300 and all(np.array_equal(one.numpy(), wanted) for one in held)
-
-    with ThreadPoolExecutor(3) as threads:
-        assert all(done.result() for done in [threads.submit(work) for _ in range(3)])
-
-
-def test_two_results_take_turns_in_memory_while_the_last_one_is_held() -> None:
-    f, x = jit(lambda x: x + 1), row(1, 2)
-    for _ in range(9):
-        held = f(x)
-    places = set()
-    for _ in range(5):  # before a check
-        held = f(x)
-        places.add(held.uop.arg.address)
-    assert len(places) == 2
-    array = held.numpy()  # holds the memory, not the tensor
-    del held
-    again = [f(x) for _ in range(4)]
-    assert all(one.uop.arg.address != array.ctypes.data for one in again)
-    assert array.tolist() == [2, 3]
-
-
-def test_a_stored_view_of_outside_memory_is_unchanged_by_replays() -> None:
-    weight, views = row(1, 2), []
-
-    @jit
-    def add(x: Tensor) -> Tensor:
-        views.append(weight.reshape(2))
-        return x + weight
-
-    for number in range(4):
-        assert add(row(number, 0)).tolist() == [number + 1, 2]
-        assert weight.tolist() == views[-1].tolist() == [1, 2]
-
-
-def test_a_stored_view_of_an_argument_follows_the_next_argument() -> None:
-    views = []
-
-    @jit
-    def double(x: Tensor) -> Tensor:
-        views.append(x.reshape(2))
-        return x * 2
-
-    for number in range(4):
-        assert double(row(number, 0)).tolist() == [2 * number, 0]
-        assert views[-1].tolist() == [number, 0]
-
-
-def test_a_value_equal_to_an_argument_that_was_written_is_not_written_in_its_memory() -> None:
-    @jit
-    def change(x: Tensor, y: Tensor) -> Tensor:
-        x -= y
-        same = x.pad((0, 0))
-        same[0:1] = 7
-        x += same.max()
-        return same
-
-    for number in range(5):
-        x = row(number + 1, 5)
-        assert change(x, row(1, 1)).tolist() == [7, 4]
-        assert x.tolist() == [number + 7, 11]

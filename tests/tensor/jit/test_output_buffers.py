@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.tensor import Tensor
 
 ON_COMPILED_BACKEND = True
+
+
+def floats(*values: float) -> Tensor:
+    return Tensor(np.array(values, np.float32)).realize()
 
 
 def training() -> tuple[Callable[[Tensor], Tensor], Tensor]:
@@ -84,3 +89,35 @@ def test_a_value_made_of_a_gradient_is_not_overwritten() -> None:
             step(batch(number))
         assert twice.tolist() == [2 * early] * 6
         assert gradient(w).tolist() == [12] * 6
+
+
+def test_threads_that_replay_with_the_same_tensors_get_results_of_their_own() -> None:
+    f = TinyJit(lambda x: x + 1)
+    x = floats(*range(64))
+    wanted = x.numpy() + 1
+    for _ in range(3):
+        f(x)
+
+    def work() -> bool:
+        held = [f(x) for _ in range(300)]
+        addresses = {one.uop.arg.address for one in held}
+        return len(addresses) == 300 and all(np.array_equal(one.numpy(), wanted) for one in held)
+
+    with ThreadPoolExecutor(3) as threads:
+        assert all(done.result() for done in [threads.submit(work) for _ in range(3)])
+
+
+def test_two_results_take_turns_in_memory_while_the_last_one_is_held() -> None:
+    f, x = TinyJit(lambda x: x + 1), floats(1, 2)
+    for _ in range(9):
+        held = f(x)
+    addresses = set()
+    for _ in range(5):  # before a check
+        held = f(x)
+        addresses.add(held.uop.arg.address)
+    assert len(addresses) == 2
+    array = held.numpy()  # holds the memory, not the tensor
+    del held
+    again = [f(x) for _ in range(4)]
+    assert all(one.uop.arg.address != array.ctypes.data for one in again)
+    assert array.tolist() == [2, 3]

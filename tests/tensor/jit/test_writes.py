@@ -10,6 +10,10 @@ from glassgrad import Tensor, TinyJit
 ON_COMPILED_BACKEND = True
 
 
+def floats(*values: float) -> Tensor:
+    return Tensor(np.array(values, np.float32)).realize()
+
+
 def _part_of_a_value(x: Tensor, y: Tensor) -> Tensor:
     made = (x * 0.5).exp2()
     made[-2] *= y
@@ -79,3 +83,44 @@ def test_a_write_through_a_detached_argument_writes_the_argument(size: int, retu
         expected = (np.arange(size) + number) * 2
         for result in [*double(x), x]:
             assert np.array_equal(result.numpy(), expected)
+
+
+def test_a_stored_view_of_outside_memory_is_unchanged_by_replays() -> None:
+    weight, views = floats(1, 2), []
+
+    @TinyJit
+    def add(x: Tensor) -> Tensor:
+        views.append(weight.reshape(2))
+        return x + weight
+
+    for number in range(4):
+        assert add(floats(number, 0)).tolist() == [number + 1, 2]
+        assert weight.tolist() == views[-1].tolist() == [1, 2]
+
+
+def test_a_stored_view_of_an_argument_follows_the_next_argument() -> None:
+    views = []
+
+    @TinyJit
+    def double(x: Tensor) -> Tensor:
+        views.append(x.reshape(2))
+        return x * 2
+
+    for number in range(4):
+        assert double(floats(number, 0)).tolist() == [2 * number, 0]
+        assert views[-1].tolist() == [number, 0]
+
+
+def test_a_value_equal_to_an_argument_that_was_written_is_not_written_in_its_memory() -> None:
+    @TinyJit
+    def change(x: Tensor, y: Tensor) -> Tensor:
+        x -= y
+        same = x.pad((0, 0))
+        same[0:1] = 7
+        x += same.max()
+        return same
+
+    for number in range(5):
+        x = floats(number + 1, 5)
+        assert change(x, floats(1, 1)).tolist() == [7, 4]
+        assert x.tolist() == [number + 7, 11]
