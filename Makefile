@@ -24,9 +24,11 @@ test-oracle: $(ORACLE_READY)
 verify: $(READY)
 	VERIFY=1 $(BIN)/python -m pytest -n 2 tests/properties tests/nn tests/examples
 
-# Schedules, optimizes, lowers and checks thousands of kernels of realistic sizes; runs none.
+# Schedules, optimizes, lowers and checks thousands of kernels of realistic sizes, without running
+# them; then runs those of small inputs and compares them with their plain loops.
 sweep: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m sweep
+	PYTHONPATH=tests $(BIN)/python -m sweep --run --count 1000
 
 # Random programs against NumPy, captured programs against uncaptured ones, and the property tests,
 # all from fresh seeds: make fuzz PROGRAMS=100000 MINUTES=60 JOBS=2 SEED=1. A failing program is shrunk

@@ -12,9 +12,9 @@ from glassgrad import Tensor, nn
 from glassgrad.nn.optim import LAMB, SGD, Adam, AdamW, Muon, RMSprop, clip_grad_norm_
 from sweep.programs import (
     ALL_DTYPES,
-    empty,
     family,
     indices,
+    memory,
 )
 
 MAX_ELEMENTS = 1 << 28  # of one input of a reduction: 1 GiB
@@ -24,7 +24,7 @@ MAX_ELEMENTS = 1 << 28  # of one input of a reduction: 1 GiB
 def dtypes_of_all_kinds(rng: Random) -> None:
     """Casts from one dtype to another, arithmetic and reductions."""
     one, two = rng.choice(ALL_DTYPES), rng.choice(ALL_DTYPES)
-    x = empty(rng.choice((3, 65, 1000)), rng.choice((1, 64, 777)), dtype=one)
+    x = memory(rng.choice((3, 65, 1000)), rng.choice((1, 64, 777)), dtype=one)
     y = x.cast(two)
     axis = rng.choice((0, 1, None))
     candidates = [
@@ -43,7 +43,7 @@ def dtypes_of_all_kinds(rng: Random) -> None:
 def product_of_dtypes(rng: Random) -> None:
     dtype = rng.choice([d for d in ALL_DTYPES if d != "bool"])
     n, k, m = (rng.choice((1, 7, 64, 130, 1024)) for _ in range(3))
-    x, w = empty(n, k, dtype=dtype), empty(k, m, dtype=dtype)
+    x, w = memory(n, k, dtype=dtype), memory(k, m, dtype=dtype)
     rng.choice((x @ w, (x @ w).float() * 0.5, (x @ w).max(-1))).realize()
 
 
@@ -54,7 +54,7 @@ def reductions(rng: Random) -> None:
         shape = tuple(
             [rng.choice((1, 2, 3, 17, 64, 300, 1024)) for _ in range(rng.randrange(1, 5))]
         )
-    x = empty(*shape)
+    x = memory(*shape)
     axis = tuple(sorted(rng.sample(range(len(shape)), rng.randrange(1, len(shape) + 1))))
     y = x.permute(*rng.sample(range(len(shape)), len(shape)))
     candidates = [
@@ -67,7 +67,7 @@ def reductions(rng: Random) -> None:
 @family
 def movement(rng: Random) -> None:
     a, b, c = (rng.choice((1, 2, 5, 16, 63, 128)) for _ in range(3))
-    x = empty(a, b, c)
+    x = memory(a, b, c)
     steps: list[Callable[[Tensor], Tensor]] = [
         lambda t: t.permute(*rng.sample(range(t.ndim), t.ndim)),
         lambda t: t.pad(tuple([(rng.randrange(3), rng.randrange(3)) for _ in range(t.ndim)])),
@@ -87,7 +87,7 @@ def movement(rng: Random) -> None:
 @family
 def writes(rng: Random) -> None:
     n, m = rng.choice((5, 64, 1000)), rng.choice((3, 64, 257))
-    x, y = empty(n, m), empty(n, m)
+    x, y = memory(n, m), memory(n, m)
     split = rng.randrange(1, n)
     choice = rng.randrange(5)
     if choice == 0:
@@ -106,12 +106,12 @@ def writes(rng: Random) -> None:
 @family
 def indexing(rng: Random) -> None:
     n, m = rng.choice((64, 1000, 5000)), rng.choice((1, 16, 257))
-    x, index = empty(n, m), indices(rng.choice((3, 100)))
+    x, index = memory(n, m), indices(rng.choice((3, 100)))
     matrix = indices(7, m)
     candidates = [
-        lambda: x[index], lambda: x.gather(0, matrix), lambda: x.scatter(0, matrix, empty(7, m)),
-        lambda: x.scatter_reduce(0, matrix, empty(7, m), "sum"), lambda: x[:, index % m],
-        lambda: index.one_hot(200).float() @ empty(200, m),
+        lambda: x[index], lambda: x.gather(0, matrix), lambda: x.scatter(0, matrix, memory(7, m)),
+        lambda: x.scatter_reduce(0, matrix, memory(7, m), "sum"), lambda: x[:, index % m],
+        lambda: index.one_hot(200).float() @ memory(200, m),
         lambda: x.sort(0)[0] if n < 2000 else x, lambda: x.topk(3, 0)[1] if n < 2000 else x,
         lambda: x.cumsum(0), lambda: x.cumprod(0), lambda: x.cummax(0)[0],
     ]  # fmt: skip
@@ -124,10 +124,10 @@ def random_numbers(rng: Random) -> None:
     candidates: list[Callable[[], Tensor]] = [
         lambda: Tensor.randn(n, k) @ Tensor.randn(k, m),
         lambda: Tensor.rand(n, k).softmax(),
-        lambda: (Tensor.randn(n, k) @ empty(k, m)).relu().sum(0),
+        lambda: (Tensor.randn(n, k) @ memory(k, m)).relu().sum(0),
         lambda: Tensor.randint(n, k, high=10).float().mean(0),
-        lambda: Tensor.kaiming_uniform(n, k) @ empty(k, m),
-        lambda: empty(n, k).dropout(0.3),
+        lambda: Tensor.kaiming_uniform(n, k) @ memory(k, m),
+        lambda: memory(n, k).dropout(0.3),
         lambda: Tensor.randn(n, k).T @ Tensor.randn(n, m),
     ]
     rng.choice(candidates)().realize()
@@ -136,7 +136,7 @@ def random_numbers(rng: Random) -> None:
 @family
 def optimiser(rng: Random) -> None:
     params = [
-        empty(
+        memory(
             *[rng.choice((1, 3, 64, 768, 1000)) for _ in range(rng.randrange(1, 3))],
             requires_grad=True,
         )
@@ -144,7 +144,7 @@ def optimiser(rng: Random) -> None:
     ]
     kind = rng.choice((SGD, Adam, AdamW, LAMB, RMSprop, Muon))
     if kind is Muon:
-        params = [empty(rng.choice((64, 256)), rng.choice((64, 128)), requires_grad=True)]
+        params = [memory(rng.choice((64, 256)), rng.choice((64, 128)), requires_grad=True)]
     settings: dict[str, Any] = {"momentum": 0.9} if kind is SGD else {}
     optimizer = kind(params, lr=0.01, **settings)
     optimizer.zero_grad()
@@ -161,7 +161,7 @@ def optimiser(rng: Random) -> None:
 def perceptron(rng: Random) -> None:
     """Networks with one output, whose kernels have unusual shapes."""
     sizes = [rng.choice((1, 3, 13, 64, 128, 784)) for _ in range(rng.randrange(2, 5))]
-    x = empty(rng.choice((1, 32, 64, 256, 1000)), sizes[0])
+    x = memory(rng.choice((1, 32, 64, 256, 1000)), sizes[0])
     layers: list[Any] = []
     for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), rng.choice((Tensor.relu, Tensor.tanh, Tensor.gelu))]

@@ -6,8 +6,8 @@ from random import Random
 
 from glassgrad import Tensor
 from sweep.programs import (
-    empty,
     family,
+    memory,
     with_gradients,
 )
 
@@ -21,8 +21,8 @@ def convolution(rng: Random) -> None:
     groups = inner if rng.random() < 0.2 else 1
     outer = inner * rng.choice((1, 2)) if groups > 1 else outer
     dtype = rng.choice(("float32", "float32", "float16", "bfloat16"))
-    x = empty(rng.choice((1, 2, 8)), inner, side, side, dtype=dtype)
-    w, b = empty(outer, inner // groups, size, size, dtype=dtype), empty(outer, dtype=dtype)
+    x = memory(rng.choice((1, 2, 8)), inner, side, side, dtype=dtype)
+    w, b = memory(outer, inner // groups, size, size, dtype=dtype), memory(outer, dtype=dtype)
     padding = rng.choice((0, size // 2, size // 2 * dilation))
     if dilation * (size - 1) + 1 > side + 2 * padding:
         padding = size * dilation
@@ -37,7 +37,7 @@ def convolution(rng: Random) -> None:
 def transposed_convolution(rng: Random) -> None:
     side, inner, outer = rng.choice((4, 7, 16, 64)), rng.choice((3, 16, 64)), rng.choice((1, 3, 64))
     size, stride = rng.choice((2, 3, 4, 5)), rng.choice((1, 2, 3))
-    x, w = empty(rng.choice((1, 4)), inner, side, side), empty(inner, outer, size, size)
+    x, w = memory(rng.choice((1, 4)), inner, side, side), memory(inner, outer, size, size)
     padding = rng.choice((0, 1))
     y = x.conv_transpose2d(
         w, stride=stride, padding=padding, output_padding=rng.choice((0, stride - 1))
@@ -51,7 +51,7 @@ def transposed_convolution(rng: Random) -> None:
 @family
 def pooling(rng: Random) -> None:
     side, channels = rng.choice((8, 13, 28, 56, 112, 224)), rng.choice((1, 3, 64))
-    x = empty(rng.choice((1, 8)), channels, side, side)
+    x = memory(rng.choice((1, 8)), channels, side, side)
     size, stride = rng.choice((2, 3, 5)), rng.choice((1, 2, 3))
     pool = rng.choice((Tensor.max_pool2d, Tensor.avg_pool2d))
     if rng.random() < 0.5:
@@ -67,14 +67,14 @@ def sound(rng: Random) -> None:
     length = rng.choice((1000, 4000, 16_000, 48_000))
     channels, outer = rng.choice((1, 2, 16, 80)), rng.choice((1, 16, 64))
     size, stride = rng.choice((3, 10, 15, 25)), rng.choice((1, 2, 5, 8))
-    x, w = empty(rng.choice((1, 4)), channels, length), empty(outer, channels, size)
+    x, w = memory(rng.choice((1, 4)), channels, length), memory(outer, channels, size)
     choice = rng.randrange(4)
     if choice == 0:
         with_gradients(x.conv2d(w, stride=stride, padding=size // 2).gelu(), x, w)
     elif choice == 1:
-        frames = x[:, 0].unfold(-1, 400, 160) * empty(400)
-        (frames @ empty(400, 201)).square().log().realize()
+        frames = x[:, 0].unfold(-1, 400, 160) * memory(400)
+        (frames @ memory(400, 201)).square().log().realize()
     elif choice == 2:
-        x.conv_transpose2d(empty(channels, outer, size), stride=stride).tanh().realize()
+        x.conv_transpose2d(memory(channels, outer, size), stride=stride).tanh().realize()
     else:
         Tensor.realize(x.cumsum(-1), x.square().mean(-1).sqrt(), x.max(-1) - x.min(-1))

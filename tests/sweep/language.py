@@ -15,9 +15,9 @@ from sweep.programs import (
     LENGTHS,
     VOCABULARIES,
     WIDTHS,
-    empty,
     family,
     indices,
+    memory,
     with_gradients,
 )
 
@@ -27,9 +27,9 @@ def linear(rng: Random) -> None:
     rows, inner, outer = rng.choice(LENGTHS), rng.choice(WIDTHS), rng.choice(WIDTHS)
     dtype = rng.choice(FLOATS)
     x, w, b = (
-        empty(rows, inner, dtype=dtype),
-        empty(outer, inner, dtype=dtype),
-        empty(outer, dtype=dtype),
+        memory(rows, inner, dtype=dtype),
+        memory(outer, inner, dtype=dtype),
+        memory(outer, dtype=dtype),
     )
     act = rng.choice((Tensor.relu, Tensor.gelu, Tensor.silu, Tensor.contiguous))
     if rng.random() < 0.5:
@@ -42,8 +42,8 @@ def linear(rng: Random) -> None:
 def gated_mlp(rng: Random) -> None:
     rows, width = rng.choice(LENGTHS), rng.choice(WIDTHS)
     hidden = rng.choice((width * 2, width * 8 // 3, width * 4))
-    x, norm = empty(rows, width), nn.RMSNorm(width)
-    up, gate, down = empty(hidden, width), empty(hidden, width), empty(width, hidden)
+    x, norm = memory(rows, width), nn.RMSNorm(width)
+    up, gate, down = memory(hidden, width), memory(hidden, width), memory(width, hidden)
     y = norm(x)
     (x + ((y @ gate.T).silu() * (y @ up.T)) @ down.T).realize()
 
@@ -54,12 +54,12 @@ def attention(rng: Random) -> None:
     queries = rng.choice(LENGTHS)
     keys = queries if rng.random() < 0.6 else rng.choice(LENGTHS)
     batch, dtype = rng.choice((1, 2, 4)), rng.choice(("float32", "float32", "float16", "bfloat16"))
-    q = empty(batch, heads, queries, size, dtype=dtype)
-    k, v = (empty(batch, heads, keys, size, dtype=dtype) for _ in range(2))
+    q = memory(batch, heads, queries, size, dtype=dtype)
+    k, v = (memory(batch, heads, keys, size, dtype=dtype) for _ in range(2))
     is_causal = rng.random() < 0.5 and queries == keys
     mask = None
     if not is_causal and rng.random() < 0.3:
-        mask = empty(queries, keys)
+        mask = memory(queries, keys)
     y = q.scaled_dot_product_attention(k, v, attn_mask=mask, is_causal=is_causal)
     if rng.random() < 0.5:
         y.realize()
@@ -77,9 +77,9 @@ def grouped_attention(rng: Random) -> None:
         rng.choice(LENGTHS),
     )
     q, k, v = (
-        empty(1, heads, queries, size),
-        empty(1, shared, keys, size),
-        empty(1, shared, keys, size),
+        memory(1, heads, queries, size),
+        memory(1, shared, keys, size),
+        memory(1, shared, keys, size),
     )
     q.scaled_dot_product_attention(k, v, enable_gqa=True).realize()
 
@@ -87,7 +87,7 @@ def grouped_attention(rng: Random) -> None:
 @family
 def normalisation(rng: Random) -> None:
     rows, width = rng.choice(LENGTHS), rng.choice(WIDTHS)
-    x = empty(rows, width, dtype=rng.choice(FLOATS))
+    x = memory(rows, width, dtype=rng.choice(FLOATS))
     kind = rng.choice((nn.RMSNorm, nn.LayerNorm))
     layer = kind(width)
     if rng.random() < 0.5:
@@ -103,7 +103,7 @@ def images_normalised(rng: Random) -> None:
         rng.choice((7, 14, 28, 56, 112)),
         rng.choice((1, 8, 32)),
     )
-    x = empty(batch, channels, side, side)
+    x = memory(batch, channels, side, side)
     kinds: tuple[Any, ...] = (
         nn.BatchNorm, lambda c: nn.GroupNorm(8, c), nn.InstanceNorm, nn.LayerNorm2d,
     )  # fmt: skip
@@ -118,7 +118,7 @@ def logits(rng: Random) -> None:
         rng.choice((1, 8, 64, 100, 792, 4096)),
         rng.choice((10, 1000, 3050, 4096, *VOCABULARIES)),
     )
-    x, labels = empty(rows, size), indices(rows)
+    x, labels = memory(rows, size), indices(rows)
     y = x.log_softmax()
     choice = rng.randrange(5)
     if choice == 0:
@@ -138,7 +138,7 @@ def logits(rng: Random) -> None:
 @family
 def embedding(rng: Random) -> None:
     count, width, rows = rng.choice(VOCABULARIES), rng.choice(WIDTHS[:6]), rng.choice(LENGTHS)
-    table, tokens = empty(count, width, dtype=rng.choice(FLOATS[:3])), indices(rows)
+    table, tokens = memory(count, width, dtype=rng.choice(FLOATS[:3])), indices(rows)
     y = table[tokens]
     if rng.random() < 0.5:
         nn.RMSNorm(width)(y).realize()
@@ -155,7 +155,7 @@ def quantised(rng: Random) -> None:
     table, weights = (
         Blocks(
             kind,
-            np.empty((n, width // block_format.block_size, block_format.block_bytes), np.uint8),
+            np.ones((n, width // block_format.block_size, block_format.block_bytes), np.uint8),
         )
         for n in (rng.choice((131, 1000)), rng.choice((64, 512)))
     )
@@ -169,7 +169,7 @@ def quantised(rng: Random) -> None:
 def rope(rng: Random) -> None:
     batch, heads, length = rng.choice((1, 4)), rng.choice((4, 32)), rng.choice(LENGTHS)
     size = rng.choice((64, 128))
-    x, angles = empty(batch, length, heads * size), empty(2048, size // 2)
+    x, angles = memory(batch, length, heads * size), memory(2048, size // 2)
     y = x.reshape(batch, length, heads, size).transpose(1, 2)
     a, b = y.chunk(2, -1) if rng.random() < 0.5 else (y[..., ::2], y[..., 1::2])
     cos, sin = angles[:length].cos(), angles[:length].sin()
@@ -182,6 +182,6 @@ def cache_write(rng: Random) -> None:
     """Write keys and values to a cache, and read it."""
     heads, size, length = rng.choice((2, 8)), rng.choice((64, 128)), rng.choice((128, 1024))
     position = rng.randrange(length - 5)
-    store, new = empty(2, 1, heads, length, size), empty(2, 1, heads, rng.choice((1, 5)), size)
+    store, new = memory(2, 1, heads, length, size), memory(2, 1, heads, rng.choice((1, 5)), size)
     store[:, :, :, position : position + new.shape[3]] = new
     (store[0].sum(-1) + store[1].max(-1)).realize()

@@ -11,7 +11,7 @@ from glassgrad.nn.gpt.config import Config
 from glassgrad.nn.gpt.model import GPT
 from glassgrad.nn.optim import SGD, AdamW, clip_grad_norm_
 from glassgrad.nn.state import get_parameters
-from sweep.programs import empty, indices
+from sweep.programs import indices, memory
 
 
 def train(model: Any, loss: Callable[[], Tensor], kind: Any = AdamW) -> None:
@@ -44,7 +44,7 @@ def digits() -> None:
         nn.BatchNorm(64), Tensor.max_pool2d, lambda x: x.flatten(1), nn.Dropout(0.5),
         nn.Linear(576, 10),
     ]  # fmt: skip
-    images, labels = empty(64, 1, 28, 28), indices(64)
+    images, labels = memory(64, 1, 28, 28), indices(64)
     train(layers, lambda: images.sequential(layers).cross_entropy(labels))
 
 
@@ -72,19 +72,19 @@ def resnet18() -> None:
         lambda x: x.max_pool2d(3, 2, padding=1), *blocks, lambda x: x.mean((2, 3)),
         nn.Linear(512, 1000),
     ]  # fmt: skip
-    images, labels = empty(2, 3, 64, 64), indices(2)
+    images, labels = memory(2, 3, 64, 64), indices(2)
     train(layers, lambda: images.sequential(layers).cross_entropy(labels), SGD)
 
 
 def generator() -> None:
     up, down = nn.ConvTranspose2d(64, 32, 4, stride=2, padding=1), nn.Conv2d(32, 3, 3, padding=1)
-    noise = empty(2, 64, 16, 16)
+    noise = memory(2, 64, 16, 16)
     train([up, down], lambda: down(up(noise).leaky_relu()).tanh().square().mean())
 
 
 def recurrent() -> None:
     cell, last = nn.LSTMCell(16, 64), nn.Linear(64, 3)
-    inputs, labels = empty(16, 5, 16), indices(16)
+    inputs, labels = memory(16, 5, 16), indices(16)
 
     def loss() -> Tensor:
         state = None
@@ -100,7 +100,7 @@ def transformer() -> None:
     """A layer of a transformer encoder."""
     attend, norm = nn.MultiHeadAttention(128, 4), nn.LayerNorm(128)
     up, down = nn.Linear(128, 512), nn.Linear(512, 128)
-    x = empty(2, 65, 128)
+    x = memory(2, 65, 128)
 
     def loss() -> Tensor:
         y = x + attend(norm(x))

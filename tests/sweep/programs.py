@@ -15,6 +15,8 @@ FLOATS = ("float32", "float16", "bfloat16", "float64")
 ALL_DTYPES = tuple(str(d.name) for d in dtypes.all)
 Program = Callable[[Random], None]
 FAMILIES: dict[str, Program] = {}
+MakeInput = Callable[[tuple[int, ...], str], Tensor]
+INPUTS: list[MakeInput] = [lambda shape, dtype: Tensor.empty(*shape, dtype=dtype)]
 
 
 def family(program: Program) -> Program:
@@ -22,13 +24,14 @@ def family(program: Program) -> Program:
     return program
 
 
-def empty(*shape: int, dtype: str = "float32", requires_grad: bool = False) -> Tensor:
-    """An uninitialised tensor in memory."""
-    return Tensor.empty(*shape, dtype=dtype, requires_grad=requires_grad or None).realize()
+def memory(*shape: int, dtype: str = "float32", requires_grad: bool = False) -> Tensor:
+    """A tensor in memory, made by the last of INPUTS."""
+    made = INPUTS[-1](shape, dtype).realize()
+    return made.requires_grad_() if requires_grad else made
 
 
 def indices(*shape: int) -> Tensor:
-    return empty(*shape, dtype="int32")
+    return memory(*shape, dtype="int32")
 
 
 def with_gradients(result: Tensor, *targets: Tensor) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.ir import coverage
 from sweep.models import MODELS
+from sweep.programs import memory
+from sweep.real_run import TooLarge, run_for_real
 from sweep.runner import FAMILIES, Case, cases, run
 
 PROGRAMS_PER_FAMILY = 4
@@ -41,3 +45,29 @@ def test_a_refused_kernel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     report = run(next(cases(0, 1, only=["linear"])))
     assert report.failure is not None
     assert "planted" in report.failure and "kernel r_" in report.failure
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernels_compute_what_their_plain_loops_do(family: str) -> None:
+    equal = 0
+    for seed in range(40):
+        try:
+            failure = run_for_real(family, seed)
+        except TooLarge:
+            continue
+        assert failure is None, f"{family}:{seed}\n{failure}"
+        equal += 1
+        if equal == 2:
+            break
+    assert equal
+
+
+def test_errors_of_real_runs_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(rng: Random) -> None:
+        raise ValueError("planted")
+
+    monkeypatch.setitem(FAMILIES, "linear", fail)
+    assert "planted" in (run_for_real("linear", 0) or "")
+    monkeypatch.setitem(FAMILIES, "linear", lambda rng: memory(1 << 20).realize())
+    with pytest.raises(TooLarge):
+        run_for_real("linear", 0)
