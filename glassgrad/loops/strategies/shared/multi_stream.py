@@ -17,7 +17,7 @@ from glassgrad.loops.strategies.shared.recipe_builder import MEMORY_BOUND_WORK, 
 
 STREAMS = 4  # streams read at a time
 MIN_STREAM_DISTANCE = 1 << 16  # bytes between streams: 16 pages
-VECTORS_PER_LINE = 2  # vectors: a 64-byte line of 32-byte vectors
+VECTORS_PER_STEP = 2  # of a stream: a line on AVX2, two on AVX-512; more add nothing
 PARTS_PER_CORE = 4  # parts per core, for load balance
 CACHED_ROWS = (8, 4)  # adjacent rows that share the loads of a common operand
 SHORT_ROW_VECTORS = 16  # below this many vectors, the horizontal add costs as much as the loads
@@ -43,7 +43,7 @@ def read_in_streams(builder: RecipeBuilder, binder: UOp, axis: UOp) -> bool:
         and streams > 1
         and builder.is_memory_bound(binder)
     ):
-        amount = VECTORS_PER_LINE * builder.lanes(binder)
+        amount = VECTORS_PER_STEP * builder.lanes(binder)
         if rows is not None and _unroll_distant_rows(
             builder, rows, axis, streamed[0], (streams, amount)
         ):
@@ -130,7 +130,7 @@ def _unroll_distant_rows(
     """rows 0, 1, 2, …  ->  rows 0, 16, 32, 48 together, then rows 1, 17, 33, 49, …"""
     streams, amount = tile
     if axis.size % amount:
-        amount //= VECTORS_PER_LINE  # a remainder would be summed element by element
+        amount //= VECTORS_PER_STEP  # a remainder would be summed element by element
     row = abs(stride(index, rows) or axis.size) * index.dtype.itemsize
     parts = PARTS_PER_CORE * builder.target.cores
     step = 1

@@ -19,7 +19,7 @@ from glassgrad.loops.nest import (
 )
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.strategies.shared.multi_stream import (
-    VECTORS_PER_LINE,
+    VECTORS_PER_STEP,
     read_in_streams,
     unrolled_rows,
 )
@@ -172,9 +172,9 @@ def _transpose(builder: RecipeBuilder, binder: UOp, axis: UOp, across: UOp) -> N
     lanes = builder.lanes(binder)
     is_only_write = len(_writers(builder)) == 1 and builder.is_memory_bound(binder)
     has_registers = (
-        2 * lanes <= builder.target.registers and across.size >= 4 * VECTORS_PER_LINE * lanes
+        2 * lanes <= builder.target.registers and across.size >= 4 * VECTORS_PER_STEP * lanes
     )
-    line_elements = VECTORS_PER_LINE * lanes if is_only_write and has_registers else lanes
+    line_elements = VECTORS_PER_STEP * lanes if is_only_write and has_registers else lanes
     row_distance = (written_stride(binder, across) or 0) * binder.src[0].dtype.itemsize
     has_set_conflicts = (
         line_elements > lanes
