@@ -62,7 +62,7 @@ class Sorting(TensorCore):
             return self._wrap(self.uop), index
         axis = axis_of(dim, self.ndim)
         found = _sort_values(self.detach().transpose(axis, -1), descending).transpose(axis, -1)
-        rule = _SortedGradient(index.uop, axis)
+        rule = _SortedGradient(self._wrap(index.uop), axis)
         made = record(Ops.CUSTOM, self.uop.dtype, (found.uop, self.uop), rule)
         return self._wrap(made), index
 
@@ -91,14 +91,17 @@ class Sorting(TensorCore):
 
 
 class _SortedGradient:
-    """The gradient of sorted values: that of a gather at their indices."""
+    """The gradient of sorted values: that of a gather at their indices.
 
-    def __init__(self, index: UOp, axis: int) -> None:
+    `index` is a tensor of its own: pending writes that are rebuilt redirect tensors, not nodes.
+    """
+
+    def __init__(self, index: Any, axis: int) -> None:
         self.index, self.axis = index, axis
 
     def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
         x = node.src[1]
-        looked_up = UOp(Ops.GATHER, x.dtype, (x, self.index), self.axis)
+        looked_up = UOp(Ops.GATHER, x.dtype, (x, self.index.uop), self.axis)
         return gradients(looked_up, (x,), g, are_ends=True)
 
 

@@ -64,3 +64,19 @@ def test_contents_are_saved_that_are_made_of_contents_saved_before() -> None:
     (product * product).sum().backward()
     assert w.grad.tolist() == [2 * 1.5 * 1.0 * 1.0]
     assert (d.tolist(), product.tolist()) == ([7, 2, 5], [1.5, 4, 15])
+
+
+def test_sorted_values_of_a_write_that_is_rebuilt_have_a_gradient() -> None:
+    w = Tensor([3.0, 1.0, 2.0], requires_grad=True)
+    x = (w * 1).realize()
+    x *= x
+    other = (x * 3).sum()
+    values, _ = x.sort()
+    product = values * x
+    other.realize()
+    product.sum().backward()
+    ours = w.grad.tolist()
+    # sort(x) * x with x = w * w = [9, 1, 4], sorted [1, 4, 9]: slots 0, 1, 2 hold x1, x2, x0
+    x0, x1, x2 = 9.0, 1.0, 4.0
+    of_x = [x1 + x2, x2 + x0, x0 + x1]
+    assert ours == [2 * v * g for v, g in zip([3.0, 1.0, 2.0], of_x, strict=True)]
