@@ -26,6 +26,7 @@ from glassgrad.engine import pipeline
 from glassgrad.engine.cache import graph_keys as cache
 from glassgrad.engine.compile.optimizer_policy import OptimizerPolicy
 from glassgrad.engine.pipeline import realize
+from glassgrad.ir import spec
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
@@ -115,7 +116,7 @@ def break_prefetching(patch: pytest.MonkeyPatch) -> None:
 def break_proof(patch: pytest.MonkeyPatch) -> None:
     """As if a check of ir/spec.py failed for the program."""
     moved: list[bool] = []
-    lower, check = glassgrad.lower.lower, pipeline.check
+    lower, check = glassgrad.lower.lower, spec.check
 
     def record_and_lower(nest: Nest, target: Any, max_instructions: int | None = None) -> Any:
         moved.append(bool(nest.recipe))
@@ -125,7 +126,7 @@ def break_proof(patch: pytest.MonkeyPatch) -> None:
         return stage == "program" and moved[-1]
 
     patch.setattr(glassgrad.lower, "lower", record_and_lower)
-    patch.setattr(pipeline, "check", failing(check, is_refused, AssertionError("injected")))
+    patch.setattr(spec, "check", failing(check, is_refused, AssertionError("injected")))
 
 
 def break_rendering(patch: pytest.MonkeyPatch) -> None:
