@@ -88,7 +88,9 @@ class Training:
             folder, keep=2, model=self.model, optimizer=self.optimizer, place=self.loader
         )
         self.number, self.seconds = 0, 0.0
-        self._train_step, self._measure = TinyJit(self._train_on), TinyJit(self.model.loss)
+        # Batches are arguments; the tokens behind the loader are too many to compare.
+        self._train_step = TinyJit(self._train_on, constants=[self.loader])
+        self._measure = TinyJit(self.model.loss)
 
     @classmethod
     def begin(cls, folder: Path, config: Config, options: TrainingOptions) -> Training:

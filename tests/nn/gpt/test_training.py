@@ -91,3 +91,11 @@ def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(GradientError, match=r"the loss of step \d is nan"):
         list(training.steps())
     assert training.number < 10
+
+
+def test_steps_do_not_compare_the_tokens_of_a_large_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches are arguments of the captured step; the file behind the loader is megabytes."""
+    monkeypatch.setattr("glassgrad.tensor.jit.guards.reach.MAX_BYTES", 64)
+    assert len(list(begun(tmp_path).steps())) == OPTIONS.steps
