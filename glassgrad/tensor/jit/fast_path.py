@@ -120,8 +120,8 @@ def _simple(
 
 @lru_cache
 def _node_comparison(count: int) -> Callable[[tuple[Any, ...], list[UOp]], bool]:
-    """A function that is True if `count` tensors hold these nodes; it raises one of GONE if these
-    are no tensors or not so many.
+    """A function that is True if `count` tensors hold these nodes; it raises one of GONE for other
+    objects than tensors, or for another number of them.
     """
     numbers = range(count)
     lines = [
